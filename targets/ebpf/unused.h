@@ -13,7 +13,7 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
 		0x00000000ff000000, 0x0000000000000000, 0xffffffffffff0000,
 		0x0000000000000000, 0x0000000000000000, 0x0000000000000000,
 		0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff,
-		0xffffffffffffffff, 0x00000000ffffffff,
+		0xffffffffffffffff, 0x00000000ffff0000,
 	},
 	/* DISPATCH */
 	{
@@ -104,6 +104,6 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
 		0x0000000000000000, 0x0000000000000000, 0xffffffffffff0000,
 		0x0000000000000000, 0x0000000000000000, 0xffffffffffffffff,
 		0xffffffffffffffff, 0xffffffffffffffff, 0x00000000ffffffff,
-		0xffffffffffffffff, 0x00000000ffffffff,
+		0xffffffffffffffff, 0x00000000ffff0000,
 	},
 };

@@ -11,8 +11,9 @@ use std::net::{IpAddr, SocketAddr};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sluice_wire::{
-    Age, Attempt, ClientId, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nonce, Packet, Payload, Probe,
-    Rank, Serial, Submit, TaskId, TaskJob, TaskType, Token, WorkerId, encode, encoded_len, large_descriptor,
+    Age, Attempt, Budget, ClientId, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nonce, Packet,
+    Payload, Probe, Rank, Serial, Submit, TaskId, TaskJob, TaskType, Token, WorkerId, encode, encoded_len,
+    large_descriptor,
 };
 
 use crate::model::Model;
@@ -239,6 +240,7 @@ impl Rack {
             priority: self.below(256) as u8,
             constraints: self.below(256) as u8,
             age: Age(AGES[self.below(6) as usize]),
+            budget: Budget::NONE,
             payload,
         };
         let mut from = client_at(client);

@@ -59,6 +59,8 @@ impl Model {
         if let Verdict::Ahead(write) = verdict {
             self.write_ahead(&write, body);
         }
+        // The kernel's switch sends one packet a run, and leaves late tasks to their workers.
+        assert!(!matches!(verdict, Verdict::Late { .. }), "no vector has a task that is late: {verdict:?}");
         let (Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. }) = verdict else { return None };
         if to == Endpoint::default() {
             return None;

@@ -628,6 +628,9 @@ pub(crate) struct FaultRunsOfArgs {
     /// Workers are the lanes of servers of many cores, which live and die together.
     #[arg(long)]
     pub(crate) cores: bool,
+    /// Some tasks are worth beginning for a while only, and refused afterwards.
+    #[arg(long)]
+    pub(crate) budgets: bool,
 }
 
 #[derive(Debug, Args)]

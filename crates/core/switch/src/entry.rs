@@ -1,8 +1,8 @@
 //! A task that waits in the switch's memory.
 
 use sluice_wire::{
-    Age, Attempt, ClientId, Handle, INLINE_BYTES, Incarnation, Nanos, Payload, Place, Serial, SliceId,
-    Submit, TaskId, TaskType,
+    Age, Attempt, Budget, ClientId, Handle, INLINE_BYTES, Incarnation, Nanos, Payload, Place, Serial,
+    SliceId, Submit, TaskId, TaskType,
 };
 
 /// The cell of a ticket in an array that holds rings of `len` cells one behind the other.
@@ -27,6 +27,7 @@ pub(crate) struct WaitingTask {
     priority: u8,
     constraints: u8,
     kept: Kept,
+    budget: Budget,
 }
 
 /// Who keeps a large task's bytes while it waits.
@@ -74,6 +75,7 @@ impl WaitingTask {
             priority: submit.priority,
             constraints: submit.constraints,
             kept,
+            budget: submit.budget,
         }
     }
 
@@ -99,9 +101,16 @@ impl WaitingTask {
             priority: self.priority,
             constraints: self.constraints,
             age: self.times.age(),
+            budget: self.budget,
             payload: Payload { len: self.len, inline: self.inline, handle: self.handle },
             ..Submit::default()
         }
+    }
+
+    /// Whether the task has a budget, and has waited for longer.
+    #[inline]
+    pub(crate) const fn is_late(&self, now: Nanos) -> bool {
+        !self.budget.is_none() && self.budget.after(self.waited(now)).is_spent()
     }
 
     /// How long it has waited.

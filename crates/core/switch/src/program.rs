@@ -6,8 +6,8 @@ use core::fmt::Debug;
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{
-    Endpoint, Generation, Handle, Nanos, Packet, Payload, Psn, Qpn, Rkey, ServerId, SliceId, Submit, Sweep,
-    TaskId, TaskJob, Update, WorkerId,
+    Endpoint, Generation, Handle, Nanos, Packet, Payload, Psn, Qpn, Reject, Rkey, ServerId, SliceId, Submit,
+    Sweep, TaskId, TaskJob, Update, WorkerId,
 };
 
 use crate::pipeline::Layout;
@@ -113,6 +113,11 @@ pub enum Cargo {
 }
 
 impl Circulating {
+    /// A note of the program to itself.
+    pub const fn note(memo: u64) -> Self {
+        Self { cargo: Cargo::Note, arrived: Nanos(0), memo }
+    }
+
     /// The handle of the payload of a recirculating task; [`Handle::NONE`] if there is none.
     pub const fn payload(&self) -> Handle {
         match &self.cargo {
@@ -172,6 +177,16 @@ pub enum Verdict {
         packet: Packet,
         /// The handle of the task's payload, which is no longer needed.
         payload: Handle,
+    },
+    /// A token takes a waiting task whose budget is spent. This REJECT goes to the task's client, as in
+    /// [`Verdict::Swept`]. The token stays granted: it recirculates as a mirrored copy,
+    /// [`Circulating::note`] with this memo.
+    Late {
+        to: Endpoint,
+        reject: Reject,
+        /// The handle of the task's payload, which is no longer needed.
+        payload: Handle,
+        token: u64,
     },
     /// Recirculates this packet: the driver passes it again as [`Arrival::Round`].
     Again(Circulating),

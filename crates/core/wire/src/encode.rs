@@ -6,9 +6,9 @@ use zerocopy::byteorder::network_endian::U32;
 use crate::layout::{HEADER_BYTES, Header, INLINE_BYTES, MAX_PAYLOAD_BYTES};
 use crate::view::has_clean_padding;
 use crate::{
-    Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation, Kind,
-    MeanQueue, Need, Notice, Packet, Part, Payload, Place, Probe, RackNews, Reject, RejectReason, Reply,
-    ReplyStatus, Submit, Sweep, SweepOf, TaskId, TaskJob, Token, Update, WorkerId,
+    Answer, Attempt, Budget, BytesOf, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation,
+    Kind, MeanQueue, Need, Notice, Packet, Part, Payload, Place, Probe, RackNews, Reject, RejectReason,
+    Reply, ReplyStatus, Submit, Sweep, SweepOf, TaskId, TaskJob, Token, Update, WorkerId,
 };
 
 /// How many bytes [`encode`] writes for this packet.
@@ -157,7 +157,7 @@ fn submit(header: &mut Header, p: &Submit) {
     header.constraints = p.constraints;
     set_try(header, p.client, p.task, p.attempt);
     set_payload(header, &p.payload);
-    header.words = [0, 0, 0, 0, p.age.0].map(U32::new);
+    header.words = [0, 0, 0, halves(p.budget, 0), p.age.0].map(U32::new);
 }
 
 fn dispatch(header: &mut Header, p: &Dispatch) {
@@ -178,7 +178,7 @@ fn dispatch(header: &mut Header, p: &Dispatch) {
         }
         Place::AtClient => header.code = 2,
     }
-    header.words = [p.seen.0, p.sent.0, p.wait_ns, p.occupancy, p.age.0].map(U32::new);
+    header.words = [p.seen.0, p.sent.0, p.wait_ns, halves(p.budget, p.occupancy), p.age.0].map(U32::new);
 }
 
 fn reply(header: &mut Header, p: &Reply) {
@@ -187,6 +187,7 @@ fn reply(header: &mut Header, p: &Reply) {
         ReplyStatus::Failed => 1,
         ReplyStatus::Gone => 2,
         ReplyStatus::Old => 3,
+        ReplyStatus::Late => 4,
     };
     header.epoch = p.epoch.0.into();
     header.task_type = p.task_type.0.into();
@@ -229,6 +230,7 @@ fn reject(header: &mut Header, p: &Reject) {
         RejectReason::StaleTokens => 4,
         RejectReason::Unserved => 5,
         RejectReason::Busy => 6,
+        RejectReason::Late => 7,
     };
     header.epoch = p.epoch.0.into();
     header.task_type = p.task_type.0.into();
@@ -287,6 +289,11 @@ fn update(header: &mut Header, p: &Update) {
     header.slice = p.pool.0.into();
     set_token(header, p.leaf, p.generation);
     header.words = [mean.0, 0, 0, 0, 0].map(U32::new);
+}
+
+/// The word whose upper half is a budget.
+const fn halves(budget: Budget, lower: u16) -> u32 {
+    (budget.0 as u32) << 16 | lower as u32
 }
 
 const fn code_of(of: BytesOf) -> u8 {

@@ -244,6 +244,71 @@ impl Age {
     }
 }
 
+/// For how long it is still worth beginning a task, in units of 1,024 ns, rounded down: 0 is no limit, and 1
+/// that nothing is left. Time on the network is not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Budget(pub u16);
+
+impl Budget {
+    /// The task may begin at any time.
+    pub const NONE: Self = Self(0);
+    /// The task is not worth beginning any more.
+    pub const SPENT: Self = Self(1);
+    /// The longest span that a budget can tell.
+    pub const LONGEST: Nanos = Nanos((u16::MAX as u64) << Self::SHIFT);
+    /// The shortest span that is a budget: a shorter one counts as spent.
+    pub const SHORTEST: Nanos = Nanos(2 << Self::SHIFT);
+    const SHIFT: u32 = 10;
+
+    /// The largest budget that is not above `span`.
+    pub const fn of(span: Nanos) -> Self {
+        match span.0 >> Self::SHIFT {
+            0 | 1 => Self::SPENT,
+            units if units > u16::MAX as u64 => Self(u16::MAX),
+            units => Self(units as u16),
+        }
+    }
+
+    /// The span that is left; `None` without a limit.
+    pub const fn span(self) -> Option<Nanos> {
+        match self.0 {
+            0 => None,
+            1 => Some(Nanos(0)),
+            units => Some(Nanos((units as u64) << Self::SHIFT)),
+        }
+    }
+
+    /// Whether the task may begin at any time.
+    #[inline]
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether nothing is left.
+    #[inline]
+    pub const fn is_spent(self) -> bool {
+        self.0 == 1
+    }
+
+    /// What is left after a wait; the wait is rounded up.
+    #[must_use]
+    #[inline]
+    pub const fn after(self, wait: Nanos) -> Self {
+        if self.0 == 0 { self } else { self.less(wait) }
+    }
+
+    /// Kept apart, so that tasks without a budget do not pay for it.
+    #[cold]
+    #[inline(never)]
+    const fn less(self, wait: Nanos) -> Self {
+        let units = wait.0.div_ceil(1 << Self::SHIFT);
+        match (self.0 as u64).saturating_sub(units) {
+            0 | 1 => Self::SPENT,
+            left => Self(left as u16),
+        }
+    }
+}
+
 impl Add for Nanos {
     type Output = Self;
 
@@ -353,6 +418,26 @@ mod tests {
         let oldest_told = Age(u32::MAX - 1);
         assert_eq!(Age::of(oldest_told.span().unwrap()), oldest_told);
         assert_eq!((Age::of(Nanos(u64::MAX)), Age::MAX.span()), (Age::MAX, None));
+    }
+
+    #[test]
+    fn a_budget_is_rounded_down_and_a_spent_one_is_no_unlimited_one() {
+        let of = [0, 2_047, 2_048, 3_071, 3_072, 67_107_840, u64::MAX].map(|span| Budget::of(Nanos(span)));
+        assert_eq!(of, [1, 1, 2, 2, 3, u16::MAX, u16::MAX].map(Budget));
+        assert_eq!((Budget::NONE.span(), Budget::SPENT.span()), (None, Some(Nanos(0))));
+        assert_eq!(
+            [Budget::of(Budget::LONGEST), Budget::of(Budget::SHORTEST)],
+            [Budget(u16::MAX), Budget(2)]
+        );
+        for budget in [0, 1, 2, 3, 200, u16::MAX].map(Budget) {
+            for wait in [0, 1, 1_024, 1_025, 204_800, u64::MAX].map(Nanos) {
+                let left = budget.after(wait);
+                assert_eq!(left.is_none(), budget.is_none(), "{budget:?} after {wait:?}");
+                let (Some(before), Some(span)) = (budget.span(), left.span()) else { continue };
+                assert!(span + wait <= before || span == Nanos(0), "{budget:?} after {wait:?}: {left:?}");
+                assert!(left.is_spent() || before - (span + wait) < Nanos(1_024), "{left:?} is too little");
+            }
+        }
     }
 
     #[test]

@@ -176,32 +176,37 @@ struct Uses {
     kind: Kind,
     /// Names from [`FIELDS`], separated by spaces, in their order.
     fields: &'static str,
-    /// The meanings of the five words at the end; empty for unused words.
+    /// The meanings of the five words at the end; empty for unused words. A word that is used in halves says
+    /// "upper" for the one, and "lower" for the other if that is used too.
     words: [&'static str; 5],
     /// The meaning of the code, if the kind has one.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the document shows it"))]
     codes: &'static str,
 }
 
+const BUDGET: &str = "upper half: budget, 1,024 ns";
+const BUDGET_AND_OCCUPANCY: &str = "upper half: budget, 1,024 ns; lower half: occupancy";
+
 const USES: [Uses; 14] = [
     Uses {
         kind: Kind::Submit,
         fields: "epoch key task_type priority constraints client incarnation sequence attempt length inline",
-        words: ["", "", "", "", "age, 16,384 ns"],
+        words: ["", "", "", BUDGET, "age, 16,384 ns"],
         codes: "",
     },
     Uses {
         kind: Kind::Dispatch,
         fields: "code epoch key task_type priority constraints client worker generation incarnation sequence \
                  attempt length inline address port slice",
-        words: ["seen", "sent", "wait, ns", "occupancy", "age, 16,384 ns"],
+        words: ["seen", "sent", "wait, ns", BUDGET_AND_OCCUPANCY, "age, 16,384 ns"],
         codes: "0 the bytes are here, 1 written ahead (key is the ticket), 2 with the client (else key and slice are zero)",
     },
     Uses {
         kind: Kind::Reply,
         fields: "code epoch task_type client worker incarnation sequence attempt length inline address port",
         words: ["wait at the worker, ns", "service, ns", "wait in the switch, ns", "load", ""],
-        codes: "0 done, 1 failed, 2 ran but the reply is gone, 3 too old to tell whether it ran",
+        codes: "0 done, 1 failed, 2 ran but the reply is gone, 3 too old to tell whether it ran, \
+                4 late: it did not run",
     },
     Uses {
         kind: Kind::Token,
@@ -232,7 +237,7 @@ const USES: [Uses; 14] = [
             "",
         ],
         codes: "0 queue full, 1 no room for the payload, 2 no workers, 3 unknown type, 4 stale tokens, \
-                5 labels of no kind, 6 busy",
+                5 labels of no kind, 6 busy, 7 late",
     },
     Uses {
         kind: Kind::Notice,
@@ -273,7 +278,7 @@ const USES: [Uses; 14] = [
     Uses {
         kind: Kind::Job,
         fields: "code epoch key task_type priority constraints client incarnation sequence attempt length",
-        words: ["bytes of each task, 4 bits each, the first lowest", "", "", "", "age, 16,384 ns"],
+        words: ["bytes of each task, 4 bits each, the first lowest", "", "", BUDGET, "age, 16,384 ns"],
         codes: "how many tasks, 2 to 5; length is 8 for each, behind the header, zero-padded",
     },
 ];
@@ -303,8 +308,11 @@ const fn unused_by(uses: &Uses) -> [u8; HEADER_BYTES] {
     }
     let mut word = 0;
     while word < uses.words.len() {
-        if uses.words[word].is_empty() {
-            fill(&mut mask, offset_of!(Header, words) + 4 * word, 4);
+        let (meaning, at) = (uses.words[word].as_bytes(), offset_of!(Header, words) + 4 * word);
+        if meaning.is_empty() {
+            fill(&mut mask, at, 4);
+        } else if has_word(meaning, b"upper") && !has_word(meaning, b"lower") {
+            fill(&mut mask, at + 2, 2);
         }
         word += 1;
     }
@@ -407,6 +415,13 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
         } else {
             assert_eq!(std::fs::read_to_string(path).unwrap(), now, "{path}");
         }
+    }
+
+    #[test]
+    fn every_reason_of_a_reject_is_in_the_table() {
+        let codes = USES[Kind::Reject as usize - 1].codes;
+        let named = codes.split(", ").filter(|code| code.starts_with(|first: char| first.is_ascii_digit()));
+        assert_eq!(named.count(), crate::RejectReason::ALL.len(), "{codes}");
     }
 
     #[test]

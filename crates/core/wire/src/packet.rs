@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::{
-    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Key, Kind, MeanQueue, Nonce, Payload, Rank, Serial,
-    SliceId, Submit, TaskId, TaskJob, TaskType, WorkerId,
+    Age, Attempt, Budget, ClientId, Endpoint, Epoch, Generation, Key, Kind, MeanQueue, Nonce, Payload, Rank,
+    Serial, SliceId, Submit, TaskId, TaskJob, TaskType, WorkerId,
 };
 
 /// Where the first bytes of a DISPATCH's large payload are.
@@ -51,8 +51,11 @@ pub struct Dispatch {
     pub constraints: u8,
     /// How long the task waited in the switch's queue, in nanoseconds, saturating at 4.29 s.
     pub wait_ns: u32,
-    /// How many tasks were left waiting when this one was dispatched.
-    pub occupancy: u32,
+    /// How many tasks were left waiting when this one was dispatched, saturating. From a spine: what it
+    /// knows of the rack's queues.
+    pub occupancy: u16,
+    /// What is left of the task's budget after its wait in the switch.
+    pub budget: Budget,
     /// How old the task is: its age when its client sent it, plus its time in the switch. An earlier try of
     /// the task may have run elsewhere so long ago, plus the time that packets were on their way.
     pub age: Age,
@@ -75,6 +78,9 @@ pub enum ReplyStatus {
     /// The task is so old that the worker may have run and forgotten it, so the worker does not run it. The
     /// client's outcome is Unknown.
     Old,
+    /// The task's budget was spent before the task could begin. It did not run, and will not run at this
+    /// worker.
+    Late,
 }
 
 /// A worker's answer to a task, sent straight to the client.
@@ -186,11 +192,13 @@ pub enum RejectReason {
     Unserved,
     /// The task would wait in the switch for longer than its slice's target.
     Busy,
+    /// The task's budget is spent, or will be spent before a worker has room.
+    Late,
 }
 
 impl RejectReason {
     /// All reasons, in the order of their codes.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::QueueFull,
         Self::NoRoom,
         Self::NoWorkers,
@@ -198,6 +206,7 @@ impl RejectReason {
         Self::StaleTokens,
         Self::Unserved,
         Self::Busy,
+        Self::Late,
     ];
 }
 
@@ -216,6 +225,9 @@ impl fmt::Display for RejectReason {
             }
             Self::Busy => {
                 "it would have waited for longer than its slice's target: send less, or start more workers"
+            }
+            Self::Late => {
+                "its budget was spent in the switch: give it a longer one, send less, or start workers"
             }
         })
     }

@@ -3,7 +3,9 @@
 //! The tasks of one submission differ in their numbers, which are consecutive, and in their bytes, which
 //! fit a queue entry. A switch takes one task a pass, the first, and recirculates the rest.
 
-use crate::{Age, Attempt, ClientId, Epoch, Handle, INLINE_BYTES, Key, TaskId, TaskType, descriptor_len};
+use crate::{
+    Age, Attempt, Budget, ClientId, Epoch, Handle, INLINE_BYTES, Key, Nanos, TaskId, TaskType, descriptor_len,
+};
 
 /// The bytes of a task or a reply, as the state machines see them.
 ///
@@ -65,8 +67,20 @@ pub struct Submit {
     pub constraints: u8,
     /// The time since the client first sent the task.
     pub age: Age,
+    /// For how long the task is still worth beginning.
+    pub budget: Budget,
     /// The task's bytes.
     pub payload: Payload,
+}
+
+impl Submit {
+    /// The same task after a wait: older, and with less of its budget.
+    #[must_use]
+    pub const fn after(mut self, wait: Nanos) -> Self {
+        self.age = self.age.plus(wait);
+        self.budget = self.budget.after(wait);
+        self
+    }
 }
 
 /// The most tasks in one submission. So many fit the memory that a DISPATCH takes.
@@ -136,10 +150,10 @@ impl TaskJob {
         Some(rest)
     }
 
-    /// The same tasks with this age.
+    /// The same tasks after a wait: older, and with less of their budget.
     #[must_use]
-    pub const fn with_age(mut self, age: Age) -> Self {
-        self.first.age = age;
+    pub const fn after(mut self, wait: Nanos) -> Self {
+        self.first = self.first.after(wait);
         self
     }
 
@@ -202,6 +216,7 @@ mod tests {
             Submit { task_type: TaskType(1), ..task(8) },
             Submit { priority: 1, ..task(8) },
             Submit { constraints: 1, ..task(8) },
+            Submit { budget: Budget::SPENT, ..task(8) },
         ];
         assert!(others.iter().all(|other| !job.push(other)) && job.behind() == 0);
         assert_eq!(TaskJob::of(large), None);

@@ -9,10 +9,10 @@ use zerocopy::byteorder::network_endian::U32;
 
 use crate::layout::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, VERSION};
 use crate::{
-    Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
-    INLINE_BYTES, Incarnation, JOB_TASKS_MAX, Key, MeanQueue, Need, Nonce, Notice, Packet, ParseError, Part,
-    Payload, Place, Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId,
-    SliceLoad, Submit, Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
+    Age, Answer, Attempt, Budget, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation,
+    Handle, INLINE_BYTES, Incarnation, JOB_TASKS_MAX, Key, MeanQueue, Need, Nonce, Notice, Packet,
+    ParseError, Part, Payload, Place, Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus,
+    Serial, SliceId, SliceLoad, Submit, Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
 };
 
 /// Reads a packet and its payload's bytes, which are empty if the payload is inline.
@@ -128,13 +128,14 @@ impl Header {
             priority: self.priority,
             constraints: self.constraints,
             age: Age(self.words[4].get()),
+            budget: self.budget(),
             payload: self.payload()?,
         })
     }
 
     #[inline]
     fn dispatch(&self, place: Place) -> Result<Dispatch, ParseError> {
-        let [seen, sent, wait_ns, occupancy, age] = self.words();
+        let [seen, sent, wait_ns, halves, age] = self.words();
         Ok(Dispatch {
             epoch: self.epoch(),
             worker: self.worker(),
@@ -149,7 +150,8 @@ impl Header {
             priority: self.priority,
             constraints: self.constraints,
             wait_ns,
-            occupancy,
+            occupancy: halves as u16,
+            budget: self.budget(),
             age: Age(age),
             payload: self.payload()?,
             place,
@@ -171,6 +173,7 @@ impl Header {
                 1 => ReplyStatus::Failed,
                 2 => ReplyStatus::Gone,
                 3 => ReplyStatus::Old,
+                4 => ReplyStatus::Late,
                 _ => return Err(ParseError::Code),
             },
             switch_wait_ns,
@@ -385,6 +388,10 @@ impl Header {
             2 => Err(ParseError::Unused),
             _ => Err(ParseError::Code),
         }
+    }
+
+    fn budget(&self) -> Budget {
+        Budget((self.words[3].get() >> 16) as u16)
     }
 
     fn bytes_of(&self) -> Result<BytesOf, ParseError> {

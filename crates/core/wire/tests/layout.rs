@@ -84,9 +84,9 @@ fn each_reason_is_given_for_what_it_names() {
         (with(Kind::Submit, LENGTH, &[0xff, 0xff]), ParseError::PayloadLength),
         (with(Kind::Submit, INLINE + 5, &[1]), ParseError::Padding),
         (with(Kind::Token, CODE, &[8]), ParseError::Code),
-        (with(Kind::Reply, CODE, &[4]), ParseError::Code),
+        (with(Kind::Reply, CODE, &[5]), ParseError::Code),
         (with(Kind::Answer, CODE, &[2]), ParseError::Code),
-        (with(Kind::Reject, CODE, &[7]), ParseError::Code),
+        (with(Kind::Reject, CODE, &[8]), ParseError::Code),
         (with(Kind::Sweep, CODE, &[4]), ParseError::Code),
         (with(Kind::Update, CODE, &[3]), ParseError::Code),
         (with(Kind::Need, CODE, &[2]), ParseError::Code),
@@ -115,12 +115,14 @@ fn a_field_that_the_kind_does_not_use_must_be_zero() {
         (Kind::Submit, CODE),
         (Kind::Dispatch, KEY),
         (Kind::Token, LENGTH + 1),
+        (Kind::Submit, WORDS + 14),
         (Kind::Probe, WORDS),
         (Kind::Notice, GENERATION),
         (Kind::Reject, SLICE),
         (Kind::Empty, WORDS + 8),
         (Kind::Update, KEY),
         (Kind::Job, INLINE),
+        (Kind::Job, WORDS + 15),
     ];
     for (kind, at) in cases {
         assert_eq!(parse(&with(kind, at, &[1])).unwrap_err(), ParseError::Unused, "{kind:?} {at}");

@@ -18,9 +18,9 @@ use sluice_wire::tables::{
     ClientRow, RingCounts, RingRow, ServerRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow,
 };
 use sluice_wire::{
-    Age, Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Handle, Incarnation, Key, Nanos,
-    Nonce, Packet, ParseError, Payload, Place, Reject, RejectReason, SLOT_HEAD_BYTES, Serial, ServerId,
-    SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Term, Token, WorkerId, check_large, encode,
+    Age, Attempt, Budget, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Handle, Incarnation, Key,
+    Nanos, Nonce, Packet, ParseError, Payload, Place, Reject, RejectReason, SLOT_HEAD_BYTES, Serial,
+    ServerId, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Term, Token, WorkerId, check_large, encode,
     large_descriptor, parse, read_slot,
 };
 
@@ -189,6 +189,7 @@ fn submit(sequence: u32, bytes: &[u8]) -> (Submit, &[u8]) {
         priority: 0,
         constraints: 0,
         age: Age::default(),
+        budget: Budget::NONE,
         payload,
     };
     (submit, body)

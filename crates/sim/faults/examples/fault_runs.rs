@@ -1,4 +1,4 @@
-//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores]]`. Prints how many runs
+//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores] [budgets]]`. Prints how many runs
 //! it took.
 
 use std::env;
@@ -13,11 +13,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let number = |index: usize| arguments.get(index).and_then(|number| number.parse::<u64>().ok());
     let policy = arguments.get(2).map_or("rain", String::as_str);
-    let has_cores = arguments.get(3).is_some_and(|hosts| hosts == "cores");
-    let kind = Choice::parse(policy).ok().and_then(|program| kind(program, has_cores));
+    let has = |word: &str| arguments.iter().skip(3).any(|argument| argument == word);
+    let kind = Choice::parse(policy).ok().and_then(|program| kind(program, has("cores")));
+    let kind = kind.map(|kind| if has("budgets") { kind.with_budgets() } else { kind });
     let (Some(first), Some(count), Some(kind)) = (number(0), number(1), kind) else {
-        let why = "fault_runs needs the first seed, how many, and perhaps a policy, and `cores` if its \
-                   workers are servers of many: fault_runs 0 10000 rain:1 cores";
+        let why = "fault_runs needs the first seed, how many, and perhaps a policy, `cores` if its \
+                   workers are servers of many, and `budgets` if tasks have some: fault_runs 0 10000 rain:1 cores";
         writeln!(io::stderr(), "{why}").ok();
         return ExitCode::from(2);
     };

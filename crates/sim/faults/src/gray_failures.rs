@@ -95,7 +95,8 @@ impl Rack<'_> {
     }
 
     /// The switch goes on, unless a second stall lasts longer. It handles what arrived in that order. A
-    /// task that lay in the socket meanwhile is older by that time, as a live switch counts it.
+    /// task that lay in the socket meanwhile is older by that time, and its budget less, as a live switch
+    /// counts it.
     pub(super) fn resume_switch(&mut self) -> Result<(), String> {
         if self.world.now < self.switch.stalled_until {
             return Ok(());
@@ -104,8 +105,8 @@ impl Rack<'_> {
             if let Event::Mail(_, Mail::Packet { packet, .. }) = &event {
                 let late = self.world.now.since(came);
                 match self.world.packets.get_mut(*packet) {
-                    Packet::Submit(submit) => submit.age = submit.age.plus(late),
-                    Packet::Job(job) => *job = job.with_age(job.first().age.plus(late)),
+                    Packet::Submit(submit) => *submit = submit.after(late),
+                    Packet::Job(job) => *job = job.after(late),
                     _ => {}
                 }
             }

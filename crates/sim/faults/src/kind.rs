@@ -1,4 +1,5 @@
-//! The kind of a rack in virtual time: its program, and whether its workers have many cores.
+//! The kind of a rack in virtual time: its program, and whether its workers have many cores, and
+//! whether its tasks have budgets.
 
 use sluice_switch::registry::Choice;
 use thiserror::Error;
@@ -8,6 +9,7 @@ use thiserror::Error;
 pub struct RackKind {
     pub(super) program: Choice,
     pub(super) has_cores: bool,
+    pub(super) has_budgets: bool,
 }
 
 /// Why a program does not fit servers of many cores.
@@ -23,7 +25,7 @@ pub struct NotForServers {
 impl RackKind {
     /// Workers of one core.
     pub const fn of(program: Choice) -> Self {
-        Self { program, has_cores: false }
+        Self { program, has_cores: false, has_budgets: false }
     }
 
     /// Servers of many cores, each as several workers: lanes (`host::worker::Lanes`).
@@ -36,8 +38,14 @@ impl RackKind {
             (!program.traits().hosts_choose_depth).then_some("other ways of giving tasks to workers");
         match pushes.or_else(|| program.unfit_for_cores()) {
             Some(what) => Err(NotForServers { program: program.to_string(), what }),
-            None => Ok(Self { program, has_cores: true }),
+            None => Ok(Self { program, has_cores: true, has_budgets: false }),
         }
+    }
+
+    /// The same rack, in which some tasks have budgets.
+    #[must_use]
+    pub const fn with_budgets(self) -> Self {
+        Self { has_budgets: true, ..self }
     }
 
     /// The switch's program.

@@ -6,7 +6,7 @@ use sluice_events::dice::Dice;
 use sluice_switch::{Parked, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{KINDS_MAX, TableAnswer, TableOp, WorkerState};
-use sluice_wire::{Dispatch, Packet, Submit, TaskType, WorkerId};
+use sluice_wire::{Attempt, Dispatch, Packet, Submit, TaskId, TaskType, WorkerId};
 
 use super::turns::{PassedOver, between_turns};
 
@@ -122,8 +122,8 @@ struct Passed<'a> {
     after: &'a Parked,
     /// The kinds of the parked tokens of live workers, one bit each.
     live_kinds: u8,
-    /// The task that was sent to a worker.
-    sent: Option<&'a Dispatch>,
+    /// The task that was sent to a worker, or that a token passed over because it was late.
+    sent: Option<(TaskId, Attempt)>,
     /// The kind of the worker whose token was granted.
     granted: Option<u8>,
     /// Whether the pass was of a recirculating packet.
@@ -147,11 +147,14 @@ impl Fairness {
         (before, after): (&[Parked], &[Parked]),
         (came, verdict): (Came, &Verdict),
     ) -> Result<(), String> {
-        let goes_on = matches!(verdict, Verdict::Again(_));
+        let goes_on = matches!(verdict, Verdict::Again(_) | Verdict::Late { .. });
         self.going += u32::from(goes_on);
         self.going -= u32::from(came.was_round);
         let sent = match verdict {
-            Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => Some(dispatch),
+            Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => {
+                Some((dispatch.task, dispatch.attempt))
+            }
+            Verdict::Late { reject, .. } => Some((reject.task, reject.attempt)),
             _ => None,
         };
         // A granted token takes a task or recirculates; any other is answered or dropped.
@@ -176,9 +179,7 @@ impl Fairness {
             self.passed_over.resize(slice + 1, [PassedOver::default(); KINDS_MAX]);
         }
         self.check_wait(labels, passed)?;
-        let is_sent = |task: &&Submit| {
-            passed.sent.is_some_and(|sent| (task.task, task.attempt) == (sent.task, sent.attempt))
-        };
+        let is_sent = |task: &&Submit| passed.sent == Some((task.task, task.attempt));
         let left = passed.before.tasks.iter().find(is_sent);
         if let Some(left) = left {
             check_oldest(labels, passed, left)?;

@@ -12,6 +12,7 @@
 
 mod awaits;
 mod broken;
+mod budgets;
 mod bytes;
 mod clients;
 mod controller;

@@ -38,13 +38,20 @@ impl Precedence {
         if let Some(slice) = after.iter().position(both) {
             return Err(format!("promise 8: a task waits in slice {slice}, where a token is parked"));
         }
-        let Verdict::Send { packet: Packet::Dispatch(dispatch), .. } = verdict else { return Ok(()) };
+        let (dispatched, try_of) = match verdict {
+            Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => {
+                (Some(dispatch), (dispatch.task, dispatch.attempt))
+            }
+            // A token took the task, and goes on to the next one.
+            Verdict::Late { reject, .. } => (None, (reject.task, reject.attempt)),
+            _ => return Ok(()),
+        };
         for (slice, queue) in before.iter().enumerate() {
-            let try_of = (dispatch.task, dispatch.attempt);
             if let Some(left) = queue.tasks.iter().find(|task| (task.task, task.attempt) == try_of) {
                 self.left(slice, classes, queue, left)?;
             }
         }
+        let Some(dispatch) = dispatched else { return Ok(()) };
         let took = |(before, after): (&Parked, &Parked)| before.tokens.len() > after.tokens.len();
         let Some(slice) = before.iter().zip(after).position(took) else { return Ok(()) };
         let first = before[slice].tokens.first().map(|(worker, _)| *worker);

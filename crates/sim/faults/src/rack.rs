@@ -9,6 +9,7 @@ use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_wire::{Nanos, Packet, TaskId};
 
 use super::Broken;
+use super::budgets::TaskBudgets;
 use super::clients::{ClientProcess, client_settings};
 use super::controller::ControllerPair;
 use super::cores::{CoresScenario, ServerCores};
@@ -62,6 +63,7 @@ pub(super) struct Rack<'t> {
     pub(super) client_actions: Vec<client::Action>,
     pub(super) servers: Servers,
     pub(super) oracle: Oracle,
+    pub(super) budgets: TaskBudgets,
     /// The names of tasks in the replay.
     pub(super) names: TaskNames,
     /// The clock of the periodic checks of promises.
@@ -93,6 +95,7 @@ impl<'t> Rack<'t> {
             client_actions: Vec::new(),
             servers: Servers::new(seed, &scenario),
             oracle: Oracle::new(&scenario),
+            budgets: TaskBudgets::new(kind, seed),
             scenario,
             names: TaskNames::default(),
             rests_from: Nanos(0),

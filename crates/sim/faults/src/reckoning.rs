@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict};
-use sluice_wire::{Age, Attempt, Dispatch, Nanos, Packet, Submit, SweepOf, TaskJob};
+use sluice_wire::{Age, Attempt, Budget, Dispatch, Nanos, Packet, Reject, Submit, SweepOf, TaskJob};
 
+use super::budgets::{UNIT, check_left};
 use super::limits::SLICES;
 use super::oracle::{TaskKey, key};
 
@@ -19,8 +20,8 @@ const ROUNDS_OF_WORKER: u32 = 16;
 /// One life of the switch.
 #[derive(Debug, Default)]
 pub(super) struct SwitchLife {
-    /// The tries that may be in the switch, with their times of arrival and ages.
-    came: BTreeMap<(TaskKey, Attempt), (Nanos, Age)>,
+    /// The tries that may be in the switch, with their times of arrival, ages and budgets.
+    came: BTreeMap<(TaskKey, Attempt), (Nanos, Age, Budget)>,
     /// How many tasks ever came.
     pub(super) tasks: u32,
     going_round: u32,
@@ -38,8 +39,13 @@ impl SwitchLife {
         worker_rows: u16,
     ) -> Result<(), String> {
         self.count_arrival(now, arrival, verdict);
-        if let Verdict::Again(circulating) = verdict {
-            self.count_recirculation(circulating)?;
+        match verdict {
+            Verdict::Again(circulating) => self.count_recirculation(circulating)?,
+            Verdict::Late { reject, .. } => {
+                self.going_round += 1;
+                self.check_late(now, reject)?;
+            }
+            _ => {}
         }
         let most = SLICES as u32 * ROUNDS_OF_SLICE + u32::from(worker_rows) * ROUNDS_OF_WORKER;
         if self.going_round > most {
@@ -82,19 +88,34 @@ impl SwitchLife {
     fn record_submit(&mut self, now: Nanos, task: &Submit, is_refused: bool) {
         self.tasks += 1;
         if !is_refused {
-            self.came.insert((key(task.task), task.attempt), (now, task.age));
+            self.came.insert((key(task.task), task.attempt), (now, task.age, task.budget));
         }
     }
 
     /// Promise 2: the worker that gets a task is told its whole age.
     fn check_age(&mut self, now: Nanos, task: &Dispatch) -> Result<(), String> {
-        let Some((at, age)) = self.came.remove(&(key(task.task), task.attempt)) else { return Ok(()) };
+        let Some((at, age, budget)) = self.came.remove(&(key(task.task), task.attempt)) else {
+            return Ok(());
+        };
+        check_left(task.task, budget, now.since(at), task.budget)?;
         let least = age.plus(now.since(at));
         if task.age.0.saturating_add(SLACK) >= least.0 {
             return Ok(());
         }
         let (told, least) = (task.age.0, least.0);
         Err(format!("promise 2: task {} is said to be {told} units old, and is {least}", task.task))
+    }
+
+    /// Promise 9: nobody is refused as late in time.
+    fn check_late(&mut self, now: Nanos, reject: &Reject) -> Result<(), String> {
+        let Some((at, _, budget)) = self.came.remove(&(key(reject.task), reject.attempt)) else {
+            return Ok(());
+        };
+        let left = budget.after(now.since(at));
+        match left.span() {
+            Some(span) if span <= UNIT.times(2) => Ok(()),
+            _ => Err(format!("promise 9: task {} is refused as late, with {left:?} left", reject.task)),
+        }
     }
 
     /// Promise 6: in a slice one sweep of a sort recirculates at most, however many the controller sends.

@@ -199,6 +199,7 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
                 ReplyStatus::Failed => "the service failed",
                 ReplyStatus::Gone => "it ran, but its reply is no longer kept",
                 ReplyStatus::Old => "too old to tell whether it ran, so it was not run",
+                ReplyStatus::Late => "its budget was spent, so it was not run",
             };
             let (attempt, wait, service) = (of.attempt, us(of.worker_wait_ns), us(of.service_ns));
             format!(

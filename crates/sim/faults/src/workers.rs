@@ -9,6 +9,7 @@ use sluice_nodes::{Core, Node};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Nanos, TaskId};
 
+use super::budgets::BeginUntil;
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
 use super::early::EarlyToken;
@@ -39,6 +40,8 @@ pub(super) struct WorkerProcess {
     pub(super) pieces: Pieces,
     /// Tasks that it holds and that arrived after it had written them off.
     pub(super) late_in_hand: Vec<TaskId>,
+    /// Until when the tasks with budgets that came may begin.
+    pub(super) begin_until: BeginUntil,
     pub(super) core: Core,
     pub(super) early: EarlyToken,
     /// How many tasks the worker held at its last check; `None` if something has reached it since.
@@ -63,6 +66,7 @@ impl WorkerProcess {
             replies: Bytes::default(),
             pieces: Pieces::new(),
             late_in_hand: Vec::new(),
+            begin_until: BeginUntil::default(),
             core: Core::default(),
             early: EarlyToken::default(),
             held_when_seen: None,

@@ -57,6 +57,29 @@ fn seeds_of_rain_over_servers_of_many_cores_keep_every_promise() {
     }
 }
 
+/// Some tasks of these racks are worth beginning for a while only, from less than a microsecond to several
+/// tries.
+#[test]
+fn seeds_with_budgets_keep_every_promise() {
+    for (policy, seeds) in [
+        ("rain:2", 1_000),
+        ("rain:2,ranked", 250),
+        ("rain:2,classes=4", 250),
+        ("rain:2,labels", 250),
+        ("rain:2,target=100us", 250),
+        ("r2p2:2", 100),
+        ("server:1", 100),
+        ("draconis:poll=20us,classes=2,jobs=5", 50),
+        ("racksched:2,tracked", 100),
+        ("pallas", 100),
+        ("horus", 100),
+    ] {
+        keep_every_promise(&RackKind::of(program(policy)).with_budgets(), " --budgets", seeds);
+    }
+    let servers = RackKind::of_servers(program("rain:1")).expect("it suits them");
+    keep_every_promise(&servers.with_budgets(), " --cores --budgets", 250);
+}
+
 #[test]
 fn what_servers_of_many_cores_have_no_use_for_is_refused_in_a_line() {
     for (policy, what) in [

@@ -20,24 +20,31 @@ const CHUNK: u64 = 1_000;
 
 impl FaultRunsOfArgs {
     fn kind(&self) -> Outcome<RackKind> {
-        if self.cores {
-            RackKind::of_servers(self.policy).map_err(Failure::bad_input)
+        let kind = if self.cores {
+            RackKind::of_servers(self.policy).map_err(Failure::bad_input)?
         } else {
-            Ok(RackKind::of(self.policy))
-        }
+            RackKind::of(self.policy)
+        };
+        Ok(if self.budgets { kind.with_budgets() } else { kind })
+    }
+
+    /// The flags as on a command line.
+    fn flags(&self) -> String {
+        let flag = |is_set: bool, flag| if is_set { flag } else { "" };
+        format!("{}{}", flag(self.cores, " --cores"), flag(self.budgets, " --budgets"))
     }
 
     /// The command that replays a run.
     fn replay_line(&self, seed: u64) -> String {
-        let Self { policy, cores } = self;
-        let is_default = RackKind::of(*policy) == RackKind::default();
+        let policy = self.policy;
+        let is_default = RackKind::of(policy) == RackKind::default();
         let policy = if is_default { String::new() } else { format!(" --policy {policy}") };
-        format!("sluice replay-fault {seed}{policy}{}", if *cores { " --cores" } else { "" })
+        format!("sluice replay-fault {seed}{policy}{}", self.flags())
     }
 
     /// The options as on a command line.
     fn written(&self) -> String {
-        format!("{}{}", self.policy, if self.cores { " --cores" } else { "" })
+        format!("{}{}", self.policy, self.flags())
     }
 }
 
@@ -100,10 +107,10 @@ struct RunProgress<'a> {
 impl RunProgress<'_> {
     /// The results as JSON: `schemas/fault-runs.v1.json`.
     fn to_json(&self, broken: &Value) -> Value {
-        let FaultRunsOfArgs { policy, cores } = &self.args.runs;
+        let FaultRunsOfArgs { policy, cores, budgets } = &self.args.runs;
         json!({
             "schema": "sluice.fault-runs.v1", "policy": policy.to_string(), "cores": cores,
-            "from": self.first, "runs": self.runs, "broken": broken
+            "budgets": budgets, "from": self.first, "runs": self.runs, "broken": broken
         })
     }
 
@@ -129,7 +136,7 @@ impl RunProgress<'_> {
 }
 
 /// The next seed of each kind of run, in a file that outlives the command. Each line is `SEED POLICY`,
-/// followed by `--cores` if that was given.
+/// followed by the flags that were given.
 struct NextSeeds<'p> {
     path: &'p Path,
     next: BTreeMap<String, u64>,

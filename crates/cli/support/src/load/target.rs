@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crossbeam_queue::SegQueue;
 use sluice_net::client::{
-    self, Outcome as TaskOutcome, RefusedWhy, SpineClients, SubmitError, TaskSpec, UnknownWhy,
+    self, CutOff, Outcome as TaskOutcome, RefusedWhy, SpineClients, SubmitError, TaskSpec, UnknownWhy,
 };
 use sluice_net::clock::Clock;
 use sluice_rpc::shown;
@@ -89,6 +89,8 @@ fn translate(ended: &client::EndedTask, start: Nanos, kind: usize, due: Nanos) -
             (Some(answer.worker.0), ending)
         }
         TaskOutcome::Refused(RefusedWhy::NeverSent) => (None, Ending::Refused("never_sent")),
+        TaskOutcome::Refused(RefusedWhy::Late(at)) => (None, Ending::Refused(late(*at))),
+        TaskOutcome::Refused(RefusedWhy::LongBudget) => (None, Ending::Refused("long_budget")),
         TaskOutcome::Refused(RefusedWhy::TooLong) => (None, Ending::Refused("too_long")),
         TaskOutcome::Refused(RefusedWhy::NoClass { .. }) => (None, Ending::Refused("no_class")),
         TaskOutcome::Refused(RefusedWhy::UnknownLabel) => (None, Ending::Refused("unknown_label")),
@@ -111,6 +113,15 @@ const fn reject(reason: RejectReason) -> &'static str {
         RejectReason::StaleTokens => "stale_tokens",
         RejectReason::Unserved => "unserved",
         RejectReason::Busy => "busy",
+        RejectReason::Late => late(CutOff::Switch),
+    }
+}
+
+const fn late(at: CutOff) -> &'static str {
+    match at {
+        CutOff::Client => "late_at_client",
+        CutOff::Switch => "late_in_switch",
+        CutOff::Worker => "late_at_worker",
     }
 }
 

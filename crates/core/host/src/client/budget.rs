@@ -7,11 +7,11 @@ const RETRY_COST: u64 = 100;
 
 /// The debt: what retries cost and first attempts have not yet earned back. A full bucket has debt zero.
 #[derive(Debug, Default)]
-pub(super) struct Budget {
+pub(super) struct RetryBudget {
     debt: u64,
 }
 
-impl Budget {
+impl RetryBudget {
     /// A first attempt was sent: it pays back a part of the debt.
     pub(super) fn earn(&mut self, settings: &ClientSettings) {
         self.debt = self.debt.saturating_sub(u64::from(settings.retry_budget_percent));
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn after_its_burst_it_pays_one_retry_for_ten_first_attempts() {
         let settings = ClientSettings { retry_burst: 2, ..ClientSettings::default() };
-        let mut budget = Budget::default();
+        let mut budget = RetryBudget::default();
         assert!(budget.pay(&settings) && budget.pay(&settings));
         for _ in 0..3 {
             for _ in 0..9 {
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn it_never_saves_more_than_its_burst() {
         let settings = ClientSettings { retry_burst: 2, ..ClientSettings::default() };
-        let mut budget = Budget::default();
+        let mut budget = RetryBudget::default();
         for _ in 0..1_000 {
             budget.earn(&settings);
         }

@@ -36,28 +36,26 @@ use core::mem;
 
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
-    Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Part, Payload,
-    Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
+    Age, Attempt, Budget, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Part,
+    Payload, Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
 };
 
 pub use types::{
-    Action, Busy, ClientSettings, ClientStats, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
+    Action, Busy, ClientSettings, ClientStats, CutOff, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
 };
 
 pub use before::still_counts;
 pub use bundle::Bundle;
 
-use budget::Budget;
+use budget::RetryBudget;
 use fetches::Fetches;
 use renewal::Renewal;
 use shares::Shares;
-use slots::{NextTry, Slot, Slots};
+use slots::{END_OF_TIME, NextTry, Slot, Slots};
 use timers::Timers;
 
 /// After so many timeouts in a row without any packet, the client asks the controller for its registration.
 const SILENT_TIMEOUTS: u32 = 3;
-/// A time that never comes: no timer is set for it.
-const END_OF_TIME: Nanos = Nanos(u64::MAX);
 /// How far new sequence numbers may run ahead of the oldest outstanding task's: a quarter of all serial
 /// numbers.
 const WINDOW: i32 = 1 << 30;
@@ -75,7 +73,7 @@ pub struct Client {
     slots: Slots,
     shares: Shares,
     timers: Timers,
-    budget: Budget,
+    budget: RetryBudget,
     renewal: Renewal,
     fetches: Fetches,
     silent: u32,
@@ -94,7 +92,7 @@ impl Client {
             slots: Slots::default(),
             shares: Shares::default(),
             timers: Timers::default(),
-            budget: Budget::default(),
+            budget: RetryBudget::default(),
             renewal: Renewal::default(),
             fetches: Fetches::default(),
             silent: 0,
@@ -276,6 +274,9 @@ impl Client {
         if submission.deadline <= now {
             return Ok(self.end_unsent(submission, RefusedWhy::NeverSent, out));
         }
+        if let Some(why) = submission.begin_by.and_then(|by| out_of_range(by.since(now))) {
+            return Ok(self.end_unsent(submission, why, out));
+        }
         let payload = &submission.payload;
         if payload.handle != Handle::NONE && payload.total() > TASK_BYTES_MAX {
             return Ok(self.end_unsent(submission, RefusedWhy::TooLong, out));
@@ -327,7 +328,7 @@ impl Client {
     fn end_unsent(&mut self, submission: &Submission, why: RefusedWhy, out: &mut Vec<Action>) -> TaskId {
         let task = self.name(self.next);
         self.next = self.next.plus(1);
-        self.stats.refused += 1;
+        self.stats.count_refused(why);
         let outcome = Outcome::Refused(why);
         out.push(Action::Done { tag: submission.tag, task, attempts: 0, outcome });
         release(submission.payload.handle, out);
@@ -353,6 +354,7 @@ impl Client {
         let outcome = match reply.status {
             ReplyStatus::Gone => Outcome::Unknown(UnknownWhy::ReplyGone),
             ReplyStatus::Old => Outcome::Unknown(UnknownWhy::TooOld),
+            ReplyStatus::Late => return self.on_late(id, reply, out),
             _ if reply.payload.has_more() => return self.begin_fetch(now, settings, id, reply, out),
             ReplyStatus::Done | ReplyStatus::Failed => Outcome::Reply(*reply),
         };
@@ -475,6 +477,7 @@ impl Client {
             priority: slot.class,
             constraints: slot.needs.0,
             age: Age::of(now.since(slot.first_sent)),
+            budget: slot.budget(now),
             payload: Payload { len, inline, handle },
         }));
         self.stats.sent += 1;
@@ -548,6 +551,7 @@ impl Client {
             let slot = self.slots.get(id);
             slot.kept_back = false;
             if !slot.may_retry(now) {
+                self.end_if_late(now, id, out);
                 continue;
             }
             slot.freed_in = epoch;
@@ -611,7 +615,7 @@ impl Client {
         self.shares.free(slot.share);
         match outcome {
             Outcome::Reply(_) => self.stats.replied += 1,
-            Outcome::Refused(_) => self.stats.refused += 1,
+            Outcome::Refused(why) => self.stats.count_refused(why),
             Outcome::Unknown(_) => self.stats.unknown += 1,
         }
         let task = self.name(slot.sequence);
@@ -629,6 +633,15 @@ impl Client {
 
     fn name(&self, sequence: Serial) -> TaskId {
         TaskId { incarnation: self.incarnation, sequence }
+    }
+}
+
+/// Why a task that may begin for so long cannot be sent, if it cannot.
+fn out_of_range(left: Nanos) -> Option<RefusedWhy> {
+    match left {
+        left if left < Budget::SHORTEST => Some(RefusedWhy::Late(CutOff::Client)),
+        left if left > Budget::LONGEST => Some(RefusedWhy::LongBudget),
+        _ => None,
     }
 }
 

@@ -12,10 +12,10 @@
 
 use alloc::vec::Vec;
 
-use sluice_wire::{Attempt, Nanos, Reject, RejectReason, TaskId, TaskType};
+use sluice_wire::{Attempt, Nanos, Reject, RejectReason, Reply, TaskId, TaskType};
 
 use super::slots::{NextTry, Slot};
-use super::{Action, Client, ClientSettings, Outcome, RefusedWhy};
+use super::{Action, Client, ClientSettings, CutOff, Outcome, RefusedWhy};
 
 impl Client {
     /// Handles a REJECT. If the task was sent in a submission of several, the REJECT may also cover the
@@ -54,7 +54,7 @@ impl Client {
             return;
         }
         self.stats.rejects += 1;
-        slot.rejected = Some(reject.reason);
+        slot.rejected = Some(RefusedWhy::of(reject.reason, slot.task_type));
         self.shares.end_repeats(slot.share, slot.repeats().min(1));
         slot.waiting = slot.waiting.saturating_sub(1);
         if reject.reason == RejectReason::NoWorkers {
@@ -65,7 +65,8 @@ impl Client {
             return self.end_busy(now, id, reject, out);
         }
         let slot = self.slots.get(id);
-        let is_final = matches!(reject.reason, RejectReason::UnknownType | RejectReason::Unserved);
+        let is_final =
+            matches!(reject.reason, RejectReason::UnknownType | RejectReason::Unserved | RejectReason::Late);
         if slot.kept_back && !is_final {
             return;
         }
@@ -98,6 +99,32 @@ impl Client {
         }
     }
 
+    /// A worker says that it did not run the task, and will not: nothing was left of its budget. For the
+    /// client this is a REJECT without another try.
+    #[cold]
+    pub(super) fn on_late(&mut self, id: u32, reply: &Reply, out: &mut Vec<Action>) {
+        let slot = self.slots.get(id);
+        if reply.attempt != Attempt(slot.attempts) || slot.rejected.is_some() || slot.fetching {
+            self.stats.late += 1;
+            return;
+        }
+        slot.rejected = Some(RefusedWhy::Late(CutOff::Worker));
+        self.shares.end_repeats(slot.share, slot.repeats().min(1));
+        slot.waiting = slot.waiting.saturating_sub(1);
+        if let Some(why) = self.slots.get(id).refused() {
+            self.end(id, Outcome::Refused(why), out);
+        }
+    }
+
+    /// Ends a task that was kept back until nothing was left of its budget, if no try of it can have run.
+    #[cold]
+    pub(super) fn end_if_late(&mut self, now: Nanos, id: u32, out: &mut Vec<Action>) {
+        let slot = self.slots.get(id);
+        if slot.budget(now).is_spent() && slot.refused().is_some() {
+            self.end(id, Outcome::Refused(RefusedWhy::Late(CutOff::Client)), out);
+        }
+    }
+
     /// How the next attempt of a rejected task is paid: from the budget, or free if the task would
     /// otherwise be refused for lack of room that this client's repeats may have taken. `None` if it cannot
     /// be paid.
@@ -106,7 +133,10 @@ impl Client {
             return Some(NextTry::Paid);
         }
         let slot = self.slots.get(id);
-        let wants_room = matches!(slot.rejected, Some(RejectReason::QueueFull | RejectReason::NoRoom));
+        let wants_room = matches!(
+            slot.rejected,
+            Some(RefusedWhy::Rejected(RejectReason::QueueFull | RejectReason::NoRoom))
+        );
         let is_to_be_refused = slot.refused().is_some();
         let is_free = wants_room && is_to_be_refused && self.shares.has_repeats(slot.share, now);
         is_free.then_some(NextTry::Free)
@@ -169,7 +199,7 @@ mod tests {
 
     use sluice_wire::registrations::ClientRegistration;
     use sluice_wire::{
-        ClientId, Endpoint, Epoch, Incarnation, Key, Packet, Reply, Serial, SliceId, SliceLoad, Submit,
+        ClientId, Endpoint, Epoch, Incarnation, Key, Packet, Serial, SliceId, SliceLoad, Submit,
     };
 
     use super::super::{Busy, Submission};

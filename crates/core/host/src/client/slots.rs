@@ -11,10 +11,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use sluice_wire::serving::Labels;
-use sluice_wire::{Epoch, Nanos, Payload, RejectReason, Serial, TaskType};
+use sluice_wire::{Budget, Epoch, Nanos, Payload, Serial, TaskType};
 
 use super::{RefusedWhy, Submission};
 
+/// A time that never comes: no timer is set for it.
+pub(super) const END_OF_TIME: Nanos = Nanos(u64::MAX);
 /// Marks a cell that no task uses.
 const FREE: u32 = u32::MAX;
 /// The largest number of cells, whatever the grant allows.
@@ -40,8 +42,11 @@ pub(super) struct Slot {
     pub(super) deadline: Nanos,
     /// When the first attempt left.
     pub(super) first_sent: Nanos,
-    /// After this time workers may have forgotten that they ran the task, so it is not sent again.
+    /// After this time workers may have forgotten that they ran the task, or nothing is left of its budget,
+    /// so it is not sent again.
     pub(super) retry_until: Nanos,
+    /// The time after which the task is not worth beginning.
+    pub(super) begin_by: Nanos,
     pub(super) task_type: TaskType,
     /// The priority class, the same in each attempt.
     pub(super) class: u8,
@@ -56,8 +61,8 @@ pub(super) struct Slot {
     pub(super) retry: bool,
     /// Whether any attempt before the newest one was never rejected, and so may have run.
     pub(super) unanswered: bool,
-    /// Why the newest attempt was rejected, if it was.
-    pub(super) rejected: Option<RejectReason>,
+    /// Why the newest attempt was refused, if it was.
+    pub(super) rejected: Option<RefusedWhy>,
     /// Attempts that may wait in the switch: they were sent in its present life and not rejected.
     pub(super) waiting: u16,
     /// Why the timer is set.
@@ -84,13 +89,16 @@ impl Slot {
         submission: &Submission,
         retry_for: Nanos,
     ) -> Self {
+        let begin_by = submission.begin_by.unwrap_or(END_OF_TIME);
+        let retry_until = (now + retry_for).min(submission.deadline);
         Self {
             sequence,
             tag: submission.tag,
             payload: submission.payload,
             deadline: submission.deadline,
             first_sent: now,
-            retry_until: (now + retry_for).min(submission.deadline),
+            retry_until: retry_until.min(begin_by.since(Budget::SHORTEST)),
+            begin_by,
             task_type: submission.task_type,
             class: 0,
             needs: submission.needs,
@@ -111,8 +119,13 @@ impl Slot {
 
     /// Why the task was refused; `None` if an attempt may have run.
     pub(super) fn refused(&self) -> Option<RefusedWhy> {
-        let reason = self.rejected.filter(|_| !self.unanswered)?;
-        Some(RefusedWhy::of(reason, self.task_type))
+        self.rejected.filter(|_| !self.unanswered)
+    }
+
+    /// What is left of the task's budget.
+    #[inline]
+    pub(super) fn budget(&self, now: Nanos) -> Budget {
+        if self.begin_by == END_OF_TIME { Budget::NONE } else { Budget::of(self.begin_by.since(now)) }
     }
 
     /// Attempts that may wait in the switch, without the first of them.

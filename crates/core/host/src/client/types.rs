@@ -5,8 +5,8 @@ use core::fmt;
 use sluice_units::show_span;
 use sluice_wire::serving::Labels;
 use sluice_wire::{
-    Endpoint, Handle, Nanos, Need, Part, Payload, RejectReason, Reply, Submit, TASK_BYTES_MAX, TaskId,
-    TaskType,
+    Budget, Endpoint, Handle, Nanos, Need, Part, Payload, RejectReason, Reply, Submit, TASK_BYTES_MAX,
+    TaskId, TaskType,
 };
 
 /// Settings that all clients of a driver share; the driver passes them to each call.
@@ -89,6 +89,10 @@ pub struct Submission {
     pub payload: Payload,
     /// The time by which the outcome is due.
     pub deadline: Nanos,
+    /// The time after which the task is not worth beginning; `None` for no such limit. It counts from when
+    /// the submitter first offered the task, so it does not move if the task is offered again. What is left
+    /// of it is the task's budget; time on the network does not count.
+    pub begin_by: Option<Nanos>,
     /// Whether more than one attempt may be made. If not, the first REJECT or timeout is final.
     pub retry: bool,
     /// The submitter's own name for the task; it comes back with the outcome.
@@ -152,11 +156,22 @@ pub enum Outcome {
     Unknown(UnknownWhy),
 }
 
+/// Where a task was when its budget was spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CutOff {
+    /// At its client, before a try that could still be sent.
+    Client,
+    /// In the switch: when it came, or when a token took it.
+    Switch,
+    /// At a worker.
+    Worker,
+}
+
 /// Why a task certainly did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusedWhy {
     /// The switch rejected every attempt. The reason is the last one's, and never one that
-    /// [`RefusedWhy::NoSlice`] or [`RefusedWhy::Busy`] stands for.
+    /// [`RefusedWhy::NoSlice`], [`RefusedWhy::Busy`] or [`RefusedWhy::Late`] stands for.
     Rejected(RejectReason),
     /// No slice takes this type. The client does not retry: the next attempt would meet the same switch
     /// tables.
@@ -170,6 +185,10 @@ pub enum RefusedWhy {
     },
     /// The deadline had already passed at submission.
     NeverSent,
+    /// The task's budget was spent before the task could begin.
+    Late(CutOff),
+    /// The task may begin later than a packet can tell.
+    LongBudget,
     /// The task has more bytes than [`TASK_BYTES_MAX`] allows.
     TooLong,
     /// The task needs a label that the rack does not know.
@@ -189,6 +208,7 @@ impl RefusedWhy {
         match reason {
             RejectReason::UnknownType => Self::NoSlice(task_type),
             RejectReason::Busy => Self::Busy { retry_after: Nanos(0) },
+            RejectReason::Late => Self::Late(CutOff::Switch),
             reason => Self::Rejected(reason),
         }
     }
@@ -212,6 +232,20 @@ impl fmt::Display for RefusedWhy {
             Self::NeverSent => f.write_str(
                 "its deadline passed before it could be sent: give it a later one, or send less at once",
             ),
+            Self::Late(at) => write!(
+                f,
+                "its budget was spent {}: give it a longer one, send less, or start more workers",
+                match at {
+                    CutOff::Client => "before it could be sent",
+                    CutOff::Switch => "in the switch's queue",
+                    CutOff::Worker => "before its worker could begin it",
+                }
+            ),
+            Self::LongBudget => write!(
+                f,
+                "its budget is over {} ms, the most that a packet can tell: give it less, or none",
+                Budget::LONGEST.0 / 1_000_000
+            ),
             Self::NoClass { priority, classes } => write!(
                 f,
                 "priority {priority} is no class of this rack: take 0, which goes first, to {}",
@@ -225,6 +259,19 @@ impl fmt::Display for RefusedWhy {
                 f,
                 "it has more than the {TASK_BYTES_MAX} bytes that a task may have: send less, or in several tasks"
             ),
+        }
+    }
+}
+
+impl ClientStats {
+    /// Counts a task that ended refused.
+    pub(super) const fn count_refused(&mut self, why: RefusedWhy) {
+        self.refused += 1;
+        match why {
+            RefusedWhy::Late(CutOff::Client) => self.over_budget_here += 1,
+            RefusedWhy::Late(CutOff::Switch) => self.over_budget_in_switch += 1,
+            RefusedWhy::Late(CutOff::Worker) => self.over_budget_at_worker += 1,
+            _ => {}
         }
     }
 }
@@ -355,6 +402,12 @@ pub struct ClientStats {
     pub refused: u64,
     /// Of these, tasks that were not sent, because the client had sent its share to a busy slice.
     pub refused_here: u64,
+    /// Of these, tasks whose budget was spent at the client.
+    pub over_budget_here: u64,
+    /// Of these, tasks whose budget was spent in the switch.
+    pub over_budget_in_switch: u64,
+    /// Of these, tasks whose budget was spent at a worker.
+    pub over_budget_at_worker: u64,
     /// Tasks that ended unknown.
     pub unknown: u64,
 }

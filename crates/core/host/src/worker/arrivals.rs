@@ -69,7 +69,7 @@ impl Worker {
     ) {
         if arrival.is_some_and(|arrival| self.take_task(received, settings, dispatch, arrival, out)) {
             self.fetch_newest(now, settings, out);
-            self.run_next(settings, out);
+            self.run_next(now, settings, out);
         } else {
             self.dropped += u32::from(arrival.is_none());
             release(dispatch.payload.handle, out);

@@ -30,7 +30,7 @@ impl Worker {
         if is_right {
             held.is_whole = true;
             work.fetches.remove(index);
-            work.run_next(settings, out);
+            self.run_next(now, settings, out);
         } else {
             work.fetches[index].parts.restart();
             self.ask(now, settings, index, out);

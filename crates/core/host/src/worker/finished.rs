@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use hashbrown::HashTable;
-use sluice_wire::{Handle, Nanos, Payload, ReplyStatus, TaskId};
+use sluice_wire::{Handle, Incarnation, Nanos, Payload, ReplyStatus, Serial, TaskId};
 
 use super::types::{Action, WorkerSettings};
 
@@ -38,6 +38,8 @@ impl KeptReply {
 pub(super) struct Finished {
     tasks: VecDeque<Ended>,
     replies: VecDeque<KeptReply>,
+    /// How many of the kept replies say that the task did not run.
+    refused: usize,
     /// Bytes of all kept replies that are not inline.
     bytes: usize,
     tickets: HashTable<u32>,
@@ -49,8 +51,23 @@ pub(super) struct Finished {
 
 #[derive(Clone, Copy, Debug)]
 struct Ended {
-    task: TaskId,
+    incarnation: Incarnation,
+    sequence: Serial,
+    /// Whether it did not run, because its budget was spent.
+    is_refused: bool,
     at: Nanos,
+}
+
+impl Ended {
+    const fn task(&self) -> TaskId {
+        TaskId { incarnation: self.incarnation, sequence: self.sequence }
+    }
+
+    /// The answer to a repeat when the reply is no longer kept.
+    const fn without_reply(&self) -> KeptReply {
+        let status = if self.is_refused { ReplyStatus::Late } else { ReplyStatus::Gone };
+        KeptReply { status, ..KeptReply::GONE }
+    }
 }
 
 impl Finished {
@@ -59,9 +76,9 @@ impl Finished {
         self.tasks.len()
     }
 
-    /// How many replies are kept.
+    /// How many replies of services are kept.
     pub(super) fn replies(&self) -> usize {
-        self.replies.len()
+        self.replies.len() - self.refused
     }
 
     /// Whether every task that ended at or after `time` is still known.
@@ -75,7 +92,11 @@ impl Finished {
         let ticket = *self.tickets.find(spread(task), |ticket| self.task(*ticket) == Some(task))?;
         let age = self.first.wrapping_add(self.tasks.len() as u32).wrapping_sub(ticket) as usize;
         let reply = self.replies.len().checked_sub(age).and_then(|index| self.replies.get(index));
-        Some(reply.copied().unwrap_or(KeptReply::GONE))
+        Some(
+            reply
+                .copied()
+                .unwrap_or_else(|| self.ended(ticket).map_or(KeptReply::GONE, Ended::without_reply)),
+        )
     }
 
     /// Stores a task that ended now, and its reply. The oldest replies give way if there is no room.
@@ -89,12 +110,14 @@ impl Finished {
         out: &mut Vec<Action>,
     ) {
         let ticket = self.first.wrapping_add(self.tasks.len() as u32);
-        self.tasks.push_back(Ended { task, at: now });
+        let (TaskId { incarnation, sequence }, is_refused) = (task, reply.status == ReplyStatus::Late);
+        self.tasks.push_back(Ended { incarnation, sequence, is_refused, at: now });
         let Self { tasks, tickets, first, .. } = self;
         tickets.insert_unique(spread(task), ticket, |ticket| {
-            tasks.get(ticket.wrapping_sub(*first) as usize).map_or(0, |ended| spread(ended.task))
+            tasks.get(ticket.wrapping_sub(*first) as usize).map_or(0, |ended| spread(ended.task()))
         });
         self.bytes += long_bytes(&reply);
+        self.refused += usize::from(is_refused);
         self.replies.push_back(reply);
         while self.replies.len() > settings.replies_max || self.bytes > settings.reply_bytes_max {
             self.forget_oldest_reply(out);
@@ -123,12 +146,17 @@ impl Finished {
     }
 
     fn task(&self, ticket: u32) -> Option<TaskId> {
-        self.tasks.get(ticket.wrapping_sub(self.first) as usize).map(|ended| ended.task)
+        self.ended(ticket).map(Ended::task)
+    }
+
+    fn ended(&self, ticket: u32) -> Option<&Ended> {
+        self.tasks.get(ticket.wrapping_sub(self.first) as usize)
     }
 
     fn forget_oldest_reply(&mut self, out: &mut Vec<Action>) {
         let Some(reply) = self.replies.pop_front() else { return };
         self.bytes -= long_bytes(&reply);
+        self.refused -= usize::from(reply.status == ReplyStatus::Late);
         if reply.payload.handle != Handle::NONE {
             out.push(Action::Forget(reply.payload.handle));
         }
@@ -137,7 +165,7 @@ impl Finished {
     fn drop_oldest_task(&mut self) {
         let Some(oldest) = self.tasks.front() else { return };
         let ticket = self.first;
-        if let Ok(entry) = self.tickets.find_entry(spread(oldest.task), |found| *found == ticket) {
+        if let Ok(entry) = self.tickets.find_entry(spread(oldest.task()), |found| *found == ticket) {
             entry.remove();
         }
         self.forgotten = Some(oldest.at);
@@ -163,8 +191,6 @@ fn spread(task: TaskId) -> u64 {
 #[cfg(test)]
 mod tests {
     use alloc::collections::BTreeSet;
-
-    use sluice_wire::{Incarnation, Serial};
 
     use super::*;
 

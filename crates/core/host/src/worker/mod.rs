@@ -12,6 +12,9 @@
 //! which packets are lost or repeated, and no PROBEs are needed. Replies may go through the switch and tell
 //! it the worker's load.
 //!
+//! A task may have a budget: just before it would begin, the worker subtracts its wait here, and answers a
+//! task that has nothing left (`late`) instead of running it. Its token comes back as that of a finished one.
+//!
 //! A reply may be longer than a packet: its REPLY brings the first bytes, and the client asks for the rest
 //! as long as the reply is kept. If no task can come twice (see [`WorkerSettings::repeats`]), no reply is
 //! kept, so replies must fit into one packet.
@@ -242,7 +245,7 @@ impl Worker {
         };
         self.send_tokens(now, settings, out);
         release(payload, out);
-        self.run_next(settings, out);
+        self.run_next(now, settings, out);
     }
 
     /// Handles everything that is due (see [`Worker::deadline`]). The driver must first hand over the
@@ -367,6 +370,7 @@ impl Worker {
             replies_gone: counts.replies_gone,
             too_old: counts.too_old,
             late: counts.late,
+            over_budget: counts.over_budget,
             fetches: counts.fetches,
             fetches_failed: counts.fetches_failed,
             needs: counts.needs,
@@ -494,9 +498,12 @@ impl Worker {
 
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
-    fn run_next(&mut self, settings: &WorkerSettings, out: &mut Vec<Action>) {
-        if let Some(work) = &mut self.work {
-            work.run_next(settings, out);
+    fn run_next(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        let sender = self.sender();
+        if let Some(work) = &mut self.work
+            && work.run_next(now, settings, sender, out)
+        {
+            self.send_tokens(now, settings, out);
         }
     }
 

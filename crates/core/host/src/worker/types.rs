@@ -180,6 +180,8 @@ pub struct WorkerStats {
     pub needs: u64,
     /// DISPATCHes that came after they were written off or in a newer generation, and were run.
     pub late: u64,
+    /// Tasks that were not run because their budget was spent before they could begin.
+    pub over_budget: u64,
     /// DISPATCHes that were dropped: not for this worker, or no room for a late or pushed task.
     pub dropped: u32,
     /// DISPATCHes written off as lost.

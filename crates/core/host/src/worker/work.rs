@@ -4,8 +4,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sluice_wire::{
-    Attempt, ClientId, Dispatch, Endpoint, Epoch, Handle, Nanos, Need, Payload, Reply, ReplyStatus, TaskId,
-    TaskType, WorkerId,
+    Attempt, Budget, ClientId, Dispatch, Endpoint, Epoch, Handle, Nanos, Need, Payload, Reply, ReplyStatus,
+    TaskId, TaskType, WorkerId,
 };
 
 use super::estimate::EndEstimate;
@@ -40,8 +40,10 @@ pub(super) struct Held {
     slot: u64,
     pub(super) asker: Asker,
     received: Nanos,
+    /// What was left of the task's budget when it came.
+    budget: Budget,
     switch_wait_ns: u32,
-    occupancy: u32,
+    occupancy: u16,
 }
 
 /// The missing bytes of a held task.
@@ -77,6 +79,7 @@ pub(super) struct WorkCounts {
     pub(super) replies_gone: u64,
     pub(super) too_old: u64,
     pub(super) late: u64,
+    pub(super) over_budget: u64,
     pub(super) fetches: u64,
     pub(super) fetches_failed: u64,
     pub(super) needs: u64,
@@ -122,7 +125,7 @@ impl Work {
         let held = self.held.front().filter(|_| self.running > 0)?;
         Some(Sample {
             switch_wait: Nanos(held.switch_wait_ns.into()),
-            occupancy: held.occupancy,
+            occupancy: held.occupancy.into(),
             worker_wait: started.since(held.received),
             service: now.since(started),
         })
@@ -221,20 +224,34 @@ impl Work {
             slot: 0,
             asker: Asker::of(dispatch),
             received,
+            budget: dispatch.budget,
             switch_wait_ns: dispatch.wait_ns,
             occupancy: dispatch.occupancy,
         });
     }
 
-    /// Starts the first complete tasks, up to the number that may run at once.
+    /// Starts the first complete tasks, up to the number that may run at once. Refuses tasks whose budget
+    /// is spent instead, and returns whether it refused any.
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
-    pub(super) fn run_next(&mut self, settings: &WorkerSettings, out: &mut Vec<Action>) {
+    pub(super) fn run_next(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        sender: Sender,
+        out: &mut Vec<Action>,
+    ) -> bool {
+        let mut has_refused = false;
         while self.running < settings.at_once {
             if !self.fetches.is_empty() {
                 self.bring_whole_forward();
             }
-            let Some(next) = self.held.get_mut(self.running).filter(|next| next.is_whole) else { return };
+            let Some(next) = self.held.get_mut(self.running).filter(|next| next.is_whole) else { break };
+            if !next.budget.is_none() && next.budget.after(now.since(next.received)).is_spent() {
+                has_refused = true;
+                self.refuse_next(now, settings, sender, out);
+                continue;
+            }
             self.running += 1;
             self.slot += 1;
             next.slot = self.slot;
@@ -242,6 +259,28 @@ impl Work {
             let Payload { len, inline, handle } = next.payload;
             let payload = Payload { len, inline, handle };
             out.push(Action::Run { slot: self.slot, task, task_type, payload });
+        }
+        has_refused
+    }
+
+    /// Refuses the next task: its budget is spent. The task is kept as one that has ended, so that no copy
+    /// of its DISPATCH runs it here after its client was told.
+    #[cold]
+    fn refuse_next(&mut self, now: Nanos, settings: &WorkerSettings, sender: Sender, out: &mut Vec<Action>) {
+        let Some(held) = self.held.remove(self.running) else { return };
+        self.counts.over_budget += 1;
+        let kept = KeptReply {
+            status: ReplyStatus::Late,
+            switch_wait_ns: held.switch_wait_ns,
+            worker_wait_ns: now.since(held.received).saturated(),
+            ..KeptReply::GONE
+        };
+        reply(sender, self.held.len(), held.task, held.task_type, held.asker, &kept, out);
+        if settings.repeats {
+            self.finished.add(now, settings, held.task, kept, out);
+        }
+        if held.payload.handle != Handle::NONE {
+            out.push(Action::Release(held.payload.handle));
         }
     }
 

@@ -11,7 +11,7 @@ use sluice_wire::{
 };
 
 const ME: Incarnation = Incarnation(0xfeed);
-const GET: TaskType = TaskType(1);
+pub(super) const GET: TaskType = TaskType(1);
 const SCAN: TaskType = TaskType(2);
 pub(super) const SECOND: u64 = 1_000;
 

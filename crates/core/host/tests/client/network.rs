@@ -388,6 +388,7 @@ impl World {
                 assert_eq!(*reason, RejectReason::QueueFull);
                 assert!(told.every_attempt_was_rejected());
             }
+            Outcome::Refused(RefusedWhy::Late(_) | RefusedWhy::LongBudget) => panic!("nobody has a budget"),
             Outcome::Refused(RefusedWhy::NoClass { .. }) => panic!("nobody asks for a class"),
             Outcome::Refused(RefusedWhy::UnknownLabel) => panic!("nobody asks for a label"),
             Outcome::Refused(RefusedWhy::Busy { .. }) => panic!("no slice has a target"),

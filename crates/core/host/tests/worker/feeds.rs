@@ -57,7 +57,7 @@ impl Bench {
     }
 
     /// Delivers such a packet while `occupancy` more tasks wait in the switch.
-    fn dispatch_from_among(&mut self, number: u32, sequence: u32, occupancy: u32) {
+    fn dispatch_from_among(&mut self, number: u32, sequence: u32, occupancy: u16) {
         let WorkerRegistration { worker, epoch, generation, .. } = Self::life();
         let task = TaskId { incarnation: Incarnation(33), sequence: Serial(sequence) };
         let (sent, seen) = (START.plus(number), START);

@@ -56,7 +56,8 @@ impl Front {
             priority: submit.priority,
             constraints: submit.constraints,
             wait_ns: queued.wait.saturated(),
-            occupancy: queued.occupancy,
+            occupancy: if queued.occupancy < u16::MAX.into() { queued.occupancy as u16 } else { u16::MAX },
+            budget: submit.budget.after(queued.wait),
             age: submit.age.plus(queued.wait),
             payload: Payload::EMPTY,
             place,
@@ -128,7 +129,7 @@ impl Front {
         spine: Option<Endpoint>,
     ) -> Verdict {
         match self.submitter(submit, spine) {
-            Some(to) => Verdict::Send { to, packet: self.refusal_of(submit, reason) },
+            Some(to) => Verdict::Send { to, packet: Packet::Reject(self.refusal_of(submit, reason)) },
             None => Verdict::Drop(Refusal::UnknownSource),
         }
     }
@@ -159,8 +160,19 @@ impl Front {
     pub(crate) fn sweep_out(&self, submit: &Submit) -> Verdict {
         Verdict::Swept {
             to: self.submitter(submit, None).unwrap_or_default(),
-            packet: self.refusal_of(submit, RejectReason::NoWorkers),
+            packet: Packet::Reject(self.refusal_of(submit, RejectReason::NoWorkers)),
             payload: submit.payload.handle,
+        }
+    }
+
+    /// A token takes a task whose budget is spent: refuses the task, and recirculates the token with this
+    /// memo. The client may no longer be registered.
+    pub(crate) fn late(&self, submit: &Submit, token: u64) -> Verdict {
+        Verdict::Late {
+            to: self.submitter(submit, None).unwrap_or_default(),
+            reject: self.refusal_of(submit, RejectReason::Late),
+            payload: submit.payload.handle,
+            token,
         }
     }
 
@@ -189,9 +201,9 @@ impl Front {
         (Serial(sent), Serial(fresh.unwrap_or(seen_out)))
     }
 
-    pub(crate) fn refusal_of(&self, submit: &Submit, reason: RejectReason) -> Packet {
+    pub(crate) fn refusal_of(&self, submit: &Submit, reason: RejectReason) -> Reject {
         let retry_after = self.tables.slice_of(submit).map_or(Nanos::default(), |(_, row)| row.retry_after);
-        Packet::Reject(Reject {
+        Reject {
             epoch: if self.below_spines { submit.epoch } else { self.config.epoch },
             client: submit.client,
             task: submit.task,
@@ -201,6 +213,6 @@ impl Front {
             behind: 0,
             retry_after_ns: retry_after.saturated(),
             load: SliceLoad::default(),
-        })
+        }
     }
 }

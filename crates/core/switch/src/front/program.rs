@@ -15,7 +15,7 @@ impl<S: Scheduler> Program for S {
         let verdict = arrive(self, now, arrival);
         match &verdict {
             Verdict::Drop(refusal) => self.front_mut().refusals.add(*refusal),
-            Verdict::Again(_) => self.front_mut().rounds.begin(),
+            Verdict::Again(_) | Verdict::Late { .. } => self.front_mut().rounds.begin(),
             _ => {}
         }
         verdict

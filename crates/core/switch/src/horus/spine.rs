@@ -44,6 +44,8 @@ const WORDS_STAGE: u8 = 0;
 const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const LOADS: LoadStages = LoadStages { loads: 4, drifts: [6, 7] };
 const LAST_STAGE: u8 = 8;
+/// The queue of a leaf that was taken from the list of idle racks.
+const SELECTED: u32 = u32::MAX;
 const AFFINITY_STAGE: u8 = 9;
 
 /// Horus' spine and its memory.
@@ -190,7 +192,7 @@ impl Spine {
             if !self.reading.idle_uncounted {
                 self.loads.drift(pass, pool.0, sample);
             }
-            return Choice::Leaf { leaf: sample.node, queue: IDLE_SELECTED };
+            return Choice::Leaf { leaf: sample.node, queue: SELECTED };
         }
         match self.samples(pool) {
             Some(samples) => self.choose_busy(pass, pool, samples),
@@ -243,7 +245,7 @@ impl Spine {
                 let sample = self.sample(pool, leaf)?;
                 let is_idle = self.idle.has(pass, pool.0, leaf);
                 let drift = self.loads.drift(pass, pool.0, sample);
-                Some((leaf, if is_idle { IDLE_SELECTED } else { drift }))
+                Some((leaf, if is_idle { SELECTED } else { drift }))
             }
             Memo::Anew => None,
         }
@@ -279,6 +281,16 @@ impl Spine {
         let is_there = update.pool.0 < self.front.config.slices
             && self.racks.share(update.pool, update.leaf.0).is_some();
         is_there.then_some(()).ok_or(Refusal::UnknownSource)
+    }
+}
+
+/// The queue that a DISPATCH tells its leaf: whole bytes of the mean are cut off, so that it fits.
+const fn told(queue: u32) -> u32 {
+    let most = IDLE_SELECTED as u32 - 1;
+    match queue {
+        SELECTED => IDLE_SELECTED as u32,
+        mean if mean >> 8 < most => mean >> 8,
+        _ => most,
     }
 }
 
@@ -324,15 +336,17 @@ impl Scheduler for Spine {
             return round(submit, arrived, before);
         }
         let memo = memo.unwrap_or(Memo::Anew);
-        if let Some((leaf, occupancy)) = self.carried(pass, pool, memo) {
-            return self.send(pass, now, submit, WorkerId(leaf), Queued { wait, occupancy });
+        if let Some((leaf, queue)) = self.carried(pass, pool, memo) {
+            let queued = Queued { wait, occupancy: told(queue) };
+            return self.send(pass, now, submit, WorkerId(leaf), queued);
         }
         if self.racks.of(pool).is_empty() {
             return self.front.reject(submit, RejectReason::NoWorkers);
         }
         match self.choose(pass, pool) {
-            Choice::Leaf { leaf, queue: occupancy } => {
-                self.send(pass, now, submit, WorkerId(leaf), Queued { wait, occupancy })
+            Choice::Leaf { leaf, queue } => {
+                let queued = Queued { wait, occupancy: told(queue) };
+                self.send(pass, now, submit, WorkerId(leaf), queued)
             }
             Choice::Round(memo) => round(submit, arrived, memo),
             Choice::Nobody => self.front.reject(submit, RejectReason::NoWorkers),

@@ -5,9 +5,8 @@ use sluice_wire::{Endpoint, Epoch, Generation, RackNews, SliceId, Update, Worker
 use crate::program::Mirror;
 
 /// The queue that a spine writes in a task's DISPATCH when it took the leaf from its list of idle racks
-/// (the paper's *idleSelected*). Otherwise it writes the leaf's average load, in
-/// [`Average::bits`](super::Average::bits).
-pub const IDLE_SELECTED: u32 = u32::MAX;
+/// (the paper's *idleSelected*). Otherwise it writes the leaf's average load, in 1/256 of a task.
+pub const IDLE_SELECTED: u16 = u16::MAX;
 
 /// The address of a spine, and the numbers by which it knows a leaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

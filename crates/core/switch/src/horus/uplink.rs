@@ -241,7 +241,7 @@ impl Uplink {
     }
 
     /// What the spine of a task believes of the rack.
-    pub(crate) fn thought(&self, pool: SliceId, spine: u16, occupancy: u32) -> SpineView {
+    pub(crate) fn thought(&self, pool: SliceId, spine: u16, occupancy: u16) -> SpineView {
         if self.pools[usize::from(pool.0)].linked == Some(spine) {
             SpineView::Idle(occupancy == IDLE_SELECTED)
         } else {
@@ -425,6 +425,7 @@ pub(crate) const fn submitted(task: &Dispatch) -> Submit {
         priority: task.priority,
         constraints: task.constraints,
         age: task.age,
+        budget: task.budget,
         payload: task.payload,
     }
 }

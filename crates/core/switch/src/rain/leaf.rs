@@ -17,7 +17,7 @@
 //! and 11 behind the entry hold what spines were told.
 
 use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, WorkerRow};
-use sluice_wire::{Nanos, Packet, Rank, RejectReason, Serial, SliceId, Sweep, WorkerId};
+use sluice_wire::{Endpoint, Nanos, Packet, Rank, Reject, RejectReason, Serial, SliceId, Sweep, WorkerId};
 
 use super::memory::columns_before_another;
 use super::queue_limit::RowLimit;
@@ -117,6 +117,14 @@ impl RainLeaf {
         self.uplink.stands(pass, pool, RackStand { idle, tasks, thought }, carries_load);
     }
 
+    /// An entry does not hold the epoch of its spine. A REJECT that goes through the pool's spine names the
+    /// epoch of that spine, because a client ignores a REJECT of another epoch.
+    fn name_epoch(&self, pool: SliceId, to: Endpoint, reject: &mut Reject) {
+        if let Some(spine) = self.uplink.linked(pool).filter(|spine| spine.at == to) {
+            reject.epoch = spine.epoch;
+        }
+    }
+
     fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, seen: Seen) -> Verdict {
         let mut left = None;
         let verdict = self.rain.task_of(pass, now, task, &mut left, &mut RowLimit);
@@ -160,10 +168,20 @@ impl Scheduler for RainLeaf {
         rank: Rank,
     ) -> Verdict {
         let mut left = None;
-        let verdict =
+        let mut verdict =
             self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut left, &mut RowLimit);
+        if let Verdict::Late { to, reject, .. } = &mut verdict {
+            self.name_epoch(slice, *to, reject);
+        }
         self.tells(pass, slice, left, Seen::Token);
         verdict
+    }
+
+    fn note(&mut self, pass: &mut Pass, now: Nanos, memo: u64) -> Verdict {
+        match self.rain.returning(memo) {
+            Ok((slice, granted, rank)) => self.token(pass, now, slice, granted, rank),
+            Err(refusal) => Verdict::Drop(refusal),
+        }
     }
 
     /// A task recirculates: new tasks come from spines, never from clients.
@@ -208,14 +226,10 @@ impl Scheduler for RainLeaf {
         self.uplink.mirrored()
     }
 
-    /// An entry does not hold the epoch of its spine. A REJECT that goes through the pool's spine names the
-    /// epoch of that spine, because a client ignores a REJECT of another epoch.
     fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
         let mut verdict = self.rain.sweep(pass, now, sweep, memo);
-        if let Verdict::Swept { to, packet: Packet::Reject(reject), .. } = &mut verdict
-            && let Some(spine) = self.uplink.linked(sweep.slice).filter(|spine| spine.at == *to)
-        {
-            reject.epoch = spine.epoch;
+        if let Verdict::Swept { to, packet: Packet::Reject(reject), .. } = &mut verdict {
+            self.name_epoch(sweep.slice, *to, reject);
         }
         verdict
     }

@@ -20,21 +20,24 @@ pub(super) struct RainMemory {
 /// A column of the ring of tasks: its name, its stage counted from the ring's first, and its bits.
 type Part = (&'static str, u8, u32);
 
-/// One byte of payload a stage, as on the chip (Rain §4). The fields that identify the task lie beside it.
+/// About one byte of payload a stage, as on the chip (Rain §4). The fields that identify the task lie beside
+/// it. In this order and the others, budget and time come first: two stages later it is known whether the
+/// task is late, and whether its token counts as spent.
 const PAPER: &[Part] = &[
-    ("payload 0", 0, 8),
     ("client, attempt", 0, 32),
+    ("budget", 0, 16),
     ("payload 1", 1, 8),
-    ("incarnation", 1, 64),
+    ("arrived, age", 1, 64),
     ("payload 2", 2, 8),
     ("type, length", 2, 32),
     ("payload 3", 3, 8),
-    ("arrived, age", 3, 64),
+    ("incarnation", 3, 64),
     ("payload 4", 4, 8),
     ("sequence", 4, 32),
     ("payload 5", 5, 8),
     ("priority, constraints, ahead", 5, 16 + 1),
     ("payload 6", 6, 8),
+    ("payload 0", 6, 8),
     ("payload 7", 7, 8),
 ];
 
@@ -42,27 +45,30 @@ const PAPER: &[Part] = &[
 /// most of one.
 const CLOSER: &[Part] = &[
     ("client, attempt", 0, 32),
-    ("payload 0, 1", 0, 16),
-    ("incarnation", 1, 64),
+    ("budget", 0, 16),
+    ("arrived, age", 1, 64),
     ("payload 2, 3", 2, 16),
-    ("arrived, age", 3, 64),
+    ("incarnation", 3, 64),
     ("sequence, priority, constraints, ahead", 4, 32 + 16 + 1),
     ("payload 4, 5", 4, 16),
     ("type, length", 5, 32),
     ("payload 6, 7", 5, 16),
+    ("payload 0, 1", 5, 16),
 ];
 
 /// The whole entry in five stages, where counts take four.
 const NARROW: &[Part] = &[
-    ("incarnation", 0, 64),
+    ("client, attempt", 0, 32),
+    ("budget", 0, 16),
+    ("payload 0, 1", 0, 16),
     ("arrived, age", 1, 64),
+    ("payload 6", 1, 8),
     ("type, length", 2, 32),
-    ("payload 0, 1", 2, 16),
-    ("sequence, priority, constraints, ahead", 3, 32 + 16 + 1),
-    ("payload 2, 3", 3, 16),
-    ("client, attempt", 4, 32),
+    ("payload 2, 3", 2, 16),
+    ("incarnation", 3, 64),
+    ("sequence, priority, constraints, ahead", 4, 32 + 16 + 1),
     ("payload 4, 5", 4, 16),
-    ("payload 6, 7", 4, 16),
+    ("payload 7", 4, 8),
 ];
 
 /// The columns of the ring of waiting tasks, if not every worker serves every task.

@@ -11,11 +11,15 @@
 //! The bytes of a large task that waits are written ahead (module `rdma_engine`). In a switch without
 //! servers they stay with the driver, under their handle.
 //!
+//! A task may have a budget, the longest wait after which it is still worth beginning. A token that takes a
+//! task whose budget is spent recirculates to the next one, and the task gets a REJECT (`late`; ours). An
+//! entry holds the budget as submitted, because it also holds when the task arrived.
+//!
 //! Tokens may have ranks, by how many tasks stand before them at their workers (module `tokens`); tasks may
 //! have classes (module `tasks`).
 //!
 //! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out`
-//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8). Counts of ranks
+//! (5), `sent` and `seen_out` (7); at egress the servers' rows (7) and packet numbers (8). Counts of ranks
 //! or classes take one or two stages behind `balance`, and move all others back by as many.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
@@ -38,7 +42,7 @@ mod tokens;
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState};
-use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Sweep};
+use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Submit, Sweep};
 
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask};
@@ -49,6 +53,7 @@ use crate::rdma_engine::RdmaEngine;
 use crate::refusal::Refusal;
 pub use leaf::RainLeaf;
 use memory::RainMemory;
+use notes::ReturningToken;
 use queue_limit::{QueueLimit, RowLimit};
 pub use selective::Selective;
 pub(crate) use settings::Settings;
@@ -142,6 +147,13 @@ impl Scheduler for Rain {
         self.task_of(pass, now, task, &mut None, &mut RowLimit)
     }
 
+    fn note(&mut self, pass: &mut Pass, now: Nanos, memo: u64) -> Verdict {
+        match self.returning(memo) {
+            Ok((slice, granted, rank)) => self.token(pass, now, slice, granted, rank),
+            Err(refusal) => Verdict::Drop(refusal),
+        }
+    }
+
     #[inline(never)]
     fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
         self.sweep(pass, now, sweep, memo)
@@ -226,8 +238,32 @@ impl Rain {
         *left = Some(Left { balance: balance_left, first: 0 });
         let (task, place) = self.memory.tasks.take::<CLASSED>(pass, slice, wish);
         queue_limit.token_came(pass, now, slice, false);
+        if task.is_late(now) {
+            *left = None;
+            return self.late(pass, &task, granted, rank);
+        }
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
+    }
+
+    /// Refuses a task whose budget is spent. The token that took it is noted as granted, and meets the queue
+    /// again: a pass has one access to the balance, so it cannot take another task or park.
+    #[cold]
+    #[inline(never)]
+    fn late(&mut self, pass: &mut Pass, task: &WaitingTask, granted: Granted, rank: Rank) -> Verdict {
+        self.front.note_granted(pass, granted);
+        let Granted { worker, generation, .. } = granted;
+        self.front.late(&task.submit(), ReturningToken { worker, generation, rank }.memo())
+    }
+
+    /// The token of a note, as granted; or the reason for which the note changes nothing. Meanwhile the
+    /// worker may have left.
+    fn returning(&self, memo: u64) -> Result<(SliceId, Granted, Rank), Refusal> {
+        let token = ReturningToken::read(memo).ok_or(Refusal::Unexpected)?;
+        let ReturningToken { worker, generation, rank } = token;
+        let row = self.front.tables.worker(worker).filter(|_| self.front.is_admitted(worker, generation));
+        let slice = row.ok_or(Refusal::Closed)?.slice;
+        Ok((slice, Granted { worker, generation, seen: None }, rank))
     }
 
     /// Writes also to `left` what the slice's queue holds after the pass, if the pass has seen that.
@@ -244,6 +280,9 @@ impl Rain {
         let round = memo.unwrap_or(0);
         if round > ROUNDS_MAX {
             return self.front.reject(submit, RejectReason::StaleTokens);
+        }
+        if is_late(submit, now.since(arrived)) {
+            return self.front.reject(submit, RejectReason::Late);
         }
         let (slice, limit, target) = match self.front.open_slice(submit) {
             Ok((slice, SliceRow { limit, target, .. })) => (slice, *limit, *target),
@@ -284,6 +323,12 @@ impl Rain {
         let queued = Queued { wait: now.since(arrived), occupancy: 0 };
         self.front.dispatch(pass, submit, granted, queued)
     }
+}
+
+/// Whether a task that has waited so long in the switch is not worth beginning any more.
+#[inline(always)]
+fn is_late(submit: &Submit, wait: Nanos) -> bool {
+    !submit.budget.is_none() && submit.budget.after(wait).is_spent()
 }
 
 /// What a pass has left in a slice's queue.

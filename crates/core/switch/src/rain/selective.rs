@@ -32,7 +32,7 @@ use super::rings::RingSet;
 use super::stages::Stages;
 use super::tasks;
 use super::tokens::{self, ParkedToken};
-use super::{ROUNDS_MAX, Rain};
+use super::{ROUNDS_MAX, Rain, is_late};
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -147,6 +147,12 @@ impl Selective {
         };
         let ring = self.tasks.of(slice, class);
         let (task, ticket) = self.tasks.pop(pass, ring);
+        if task.is_late(now) {
+            self.front.note_granted(pass, granted);
+            let Granted { worker, generation, .. } = granted;
+            let token = Round::Token { worker, generation, step: TokenStep::Look };
+            return self.front.late(&task.submit(), token.memo());
+        }
         let place = task.place(slice, self.tasks.name(ring, ticket));
         let queued = Queued { wait: task.waited(now), occupancy: left };
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
@@ -270,6 +276,9 @@ impl Scheduler for Selective {
         let memo = memo.unwrap_or(0);
         if memo % ASKED > ROUNDS_MAX {
             return self.front.reject(submit, RejectReason::StaleTokens);
+        }
+        if is_late(submit, now.since(arrived)) {
+            return self.front.reject(submit, RejectReason::Late);
         }
         let (slice, class, limit) = match self.place_of(submit) {
             Ok(place) => place,

@@ -29,7 +29,8 @@ pub(super) struct Stages {
     pub(super) heads: u8,
     /// The first stage of the rings.
     pub(super) rings: u8,
-    /// The stage of the workers' counters, behind the generation of a token that was taken.
+    /// The stage of the workers' counters, behind the generation of a token that was taken, and behind the
+    /// time and budget of a task that was taken.
     pub(super) sent: u8,
 }
 
@@ -42,7 +43,7 @@ impl Stages {
         let counts = Self::BALANCE + 1;
         let heads = counts + Halves::levels(kinds.ranks).max(Halves::levels(kinds.classes));
         let rings = heads + 1;
-        Self { counts, heads, rings, sent: rings + if kinds.ranks > 1 { 3 } else { 2 } }
+        Self { counts, heads, rings, sent: rings + 3 }
     }
 
     /// The stages behind so many stages of counts, with tokens of several kinds.

@@ -24,6 +24,7 @@ use sluice_wire::tables::{SliceRow, SliceState};
 use sluice_wire::{Nanos, Rank, SliceId, Sweep};
 
 use super::Rain;
+use super::notes::ReturningToken;
 use super::queue_limit::QueueLimit;
 use super::stages::{Kinds, Stages};
 use crate::config::Config;
@@ -225,7 +226,13 @@ impl Scheduler for Targeted {
         self.rain.task_of(pass, now, task, &mut None, &mut self.limit)
     }
 
-    fn note(&mut self, pass: &mut Pass, _now: Nanos, memo: u64) -> Verdict {
+    fn note(&mut self, pass: &mut Pass, now: Nanos, memo: u64) -> Verdict {
+        if ReturningToken::read(memo).is_some() {
+            return match self.rain.returning(memo) {
+                Ok((slice, granted, rank)) => self.token(pass, now, slice, granted, rank),
+                Err(refusal) => Verdict::Drop(refusal),
+            };
+        }
         self.limit.learn(pass, SliceId((memo >> 32) as u16), memo as u32);
         Verdict::Drop(Refusal::LimitMeasured)
     }

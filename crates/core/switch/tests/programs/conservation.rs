@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
 use sluice_wire::tables::{SliceRow, TableOp};
-use sluice_wire::{Nanos, Packet, Reply, Serial, Sweep, SweepOf, WorkerId};
+use sluice_wire::{Budget, Nanos, Packet, Reply, Serial, Sweep, SweepOf, WorkerId};
 
 use crate::rack::{CLIENT, EPOCH, REPLAY_CELLS, Rack, SLICE, at, row};
 
@@ -39,6 +39,8 @@ const WORKERS: u16 = 5;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Task,
+    /// A task that is worth beginning for a few passes only.
+    Hasty,
     /// So many tasks in one submission, or as many as it may hold.
     Job(u8),
     Token(u16),
@@ -53,6 +55,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => Just(Step::Task),
+        3 => Just(Step::Hasty),
         3 => (2..=5_u8).prop_map(Step::Job),
         6 => (0..WORKERS).prop_map(Step::Token),
         2 => (0..WORKERS).prop_map(Step::Reply),
@@ -92,6 +95,11 @@ impl Model {
                 let verdict = self.rack.task();
                 self.verdict(verdict);
             }
+            Step::Hasty if self.may_number(1) => {
+                self.inside.insert(self.rack.next().0, true);
+                let verdict = self.rack.task_within(Budget(10));
+                self.verdict(verdict);
+            }
             Step::Job(tasks) if self.jobs > 1 && self.may_number(tasks) => {
                 let (first, tasks) = (self.rack.next(), tasks.min(self.jobs));
                 self.inside.extend((0..tasks).map(|at| (first.plus(at.into()).0, true)));
@@ -124,7 +132,7 @@ impl Model {
                 self.rack.program.table(TableOp::SetWorker(WorkerId(worker), closed));
                 self.rack.admit(worker, generation);
             }
-            Step::Task | Step::Token(_) | Step::Job(_) => {}
+            Step::Task | Step::Hasty | Step::Token(_) | Step::Job(_) => {}
         }
         self.check();
     }
@@ -150,6 +158,10 @@ impl Model {
             | Verdict::Parked
             | Verdict::Ahead(_)
             | Verdict::Drop(_) => {}
+            Verdict::Late { reject, token, .. } => {
+                self.left(reject.task.sequence);
+                self.going.push_back(Circulating::note(token));
+            }
         }
     }
 

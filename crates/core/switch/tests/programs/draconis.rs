@@ -39,7 +39,7 @@ fn tasks_leave_in_the_order_in_which_they_came() {
         for step in 0..7 {
             let dispatch = dispatched(rack.token((step % 4) as u16));
             assert_eq!(dispatch.task.sequence, START.plus(lap * 7 + step));
-            assert_eq!(dispatch.occupancy, 6 - step);
+            assert_eq!(u32::from(dispatch.occupancy), 6 - step);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the programs by name: which tasks meet which tokens, in which order, and what is refused.
 
+mod budgets;
 mod choices;
 mod classes;
 mod conservation;

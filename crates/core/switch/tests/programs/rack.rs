@@ -5,7 +5,7 @@ use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
 use sluice_wire::{
-    Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Nonce, Packet,
+    Attempt, Budget, ClientId, Dispatch, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Nonce, Packet,
     Payload, Probe, Rank, RejectReason, Serial, SliceId, Submit, Sweep, TaskId, TaskJob, TaskType, Token,
     WorkerId,
 };
@@ -189,6 +189,13 @@ impl Rack {
     /// The client's next task, of this class.
     pub(crate) fn task_of(&mut self, class: u8) -> Verdict {
         let submit = Submit { priority: class, ..submit(self.next) };
+        self.next = self.next.plus(1);
+        self.wire(at(200), Packet::Submit(submit))
+    }
+
+    /// The client's next task, with this budget.
+    pub(crate) fn task_within(&mut self, budget: Budget) -> Verdict {
+        let submit = Submit { budget, ..submit(self.next) };
         self.next = self.next.plus(1);
         self.wire(at(200), Packet::Submit(submit))
     }

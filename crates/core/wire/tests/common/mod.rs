@@ -1,9 +1,9 @@
 //! Packets made of arbitrary numbers.
 
 use sluice_wire::{
-    Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
-    INLINE_BYTES, Incarnation, JOB_TASKS_MAX, Key, Kind, MeanQueue, Need, Nonce, Notice, Packet, Part,
-    Payload, Place, Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId,
+    Age, Answer, Attempt, Budget, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation,
+    Handle, INLINE_BYTES, Incarnation, JOB_TASKS_MAX, Key, Kind, MeanQueue, Need, Nonce, Notice, Packet,
+    Part, Payload, Place, Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId,
     SliceLoad, Submit, Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
 };
 
@@ -98,6 +98,7 @@ fn submit(payload: Payload, n: &mut Numbers<'_>) -> Submit {
         priority: n.u8(),
         constraints: n.u8(),
         age: Age(n.u32()),
+        budget: Budget(n.u16()),
         payload,
     }
 }
@@ -117,7 +118,8 @@ fn dispatch(payload: Payload, n: &mut Numbers<'_>) -> Dispatch {
         priority: n.u8(),
         constraints: n.u8(),
         wait_ns: n.u32(),
-        occupancy: n.u32(),
+        occupancy: n.u16(),
+        budget: Budget(n.u16()),
         age: Age(n.u32()),
         place: place(&payload, n),
         payload,
@@ -145,8 +147,13 @@ fn reply(payload: Payload, n: &mut Numbers<'_>) -> Reply {
         task: n.task(),
         attempt: Attempt(n.u16()),
         task_type: TaskType(n.u16()),
-        status: [ReplyStatus::Done, ReplyStatus::Failed, ReplyStatus::Gone, ReplyStatus::Old]
-            [usize::from(n.u8()) % 4],
+        status: [
+            ReplyStatus::Done,
+            ReplyStatus::Failed,
+            ReplyStatus::Gone,
+            ReplyStatus::Old,
+            ReplyStatus::Late,
+        ][usize::from(n.u8()) % 5],
         switch_wait_ns: n.u32(),
         worker_wait_ns: n.u32(),
         service_ns: n.u32(),

@@ -11,7 +11,7 @@ use sluice_rpc::shown;
 use sluice_wire::{Nanos, Reply, ReplyStatus, TaskId, WorkerId};
 use tokio::sync::oneshot;
 
-pub use sluice_host::client::{RefusedWhy, UnknownWhy};
+pub use sluice_host::client::{CutOff, RefusedWhy, UnknownWhy};
 
 /// How a task ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,7 +204,15 @@ mod tests {
     fn an_outcome_reads_as_a_sentence_that_says_what_next() {
         use sluice_wire::{RejectReason, TaskType};
         let rejected = RejectReason::ALL.map(|reason| Outcome::Refused(RefusedWhy::Rejected(reason)));
-        let refused = [RefusedWhy::NoSlice(TaskType(9)), RefusedWhy::NeverSent, RefusedWhy::TooLong];
+        let refused = [
+            RefusedWhy::NoSlice(TaskType(9)),
+            RefusedWhy::NeverSent,
+            RefusedWhy::TooLong,
+            RefusedWhy::LongBudget,
+            RefusedWhy::Late(CutOff::Client),
+            RefusedWhy::Late(CutOff::Switch),
+            RefusedWhy::Late(CutOff::Worker),
+        ];
         let unknown = [UnknownWhy::Deadline, UnknownWhy::ReplyGone, UnknownWhy::TooOld];
         let all =
             rejected.into_iter().chain(refused.map(Outcome::Refused)).chain(unknown.map(Outcome::Unknown));

@@ -273,6 +273,7 @@ impl Engine {
             needs: needs.unwrap_or_default(),
             payload,
             deadline: task.deadline,
+            begin_by: task.begin_by,
             retry: task.retry,
             tag,
         };

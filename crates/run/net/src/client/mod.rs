@@ -30,7 +30,7 @@ use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TASK_BYTES_MAX, Task
 
 pub use sluice_host::client::Urgency;
 
-pub use ended::{EndedTask, Outcome, PendingTask, RefusedWhy, TaskReply, UnknownWhy};
+pub use ended::{CutOff, EndedTask, Outcome, PendingTask, RefusedWhy, TaskReply, UnknownWhy};
 pub use shared::ClientReport;
 pub use spine_clients::SpineClients;
 pub use task_spec::{RequiredLabels, TaskSpec};
@@ -341,10 +341,13 @@ impl Client {
         completion: impl FnOnce() -> (Completion, T),
     ) -> Result<T, SubmitError> {
         self.check(bytes)?;
+        let after =
+            |span: Duration| self.clock.now() + Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+        let begin_by = spec.budget.map(after);
         place(spec.of)?;
-        let deadline = self.clock.now() + Nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX));
+        let deadline = after(deadline);
         let (completion, waits) = completion();
-        let task = Task { spec, bytes: bytes.to_vec(), deadline, retry: self.retry, completion };
+        let task = Task { spec, bytes: bytes.to_vec(), deadline, begin_by, retry: self.retry, completion };
         self.command(Command::Task(task));
         Ok(waits)
     }

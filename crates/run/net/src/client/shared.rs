@@ -69,6 +69,8 @@ pub(super) struct Task {
     pub(super) spec: TaskSpec,
     pub(super) bytes: Vec<u8>,
     pub(super) deadline: Nanos,
+    /// The time after which the task is not worth beginning.
+    pub(super) begin_by: Option<Nanos>,
     pub(super) retry: bool,
     pub(super) completion: Completion,
 }

@@ -1,4 +1,4 @@
-//! What an application asks of a rack: a task's type, urgency and labels.
+//! What an application asks of a rack: a task's type, urgency, labels and budget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,8 @@ use sluice_host::client::Urgency;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
 
-/// A task's type, its urgency, and the labels that it needs. A type alone implies no urgency and no labels.
+/// A task's type, its urgency, the labels that it needs, and its budget. A type alone implies no urgency, no
+/// labels and no budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSpec {
     /// The type of the task, which selects its slice.
@@ -17,6 +18,10 @@ pub struct TaskSpec {
     /// Labels that the worker must have in addition to those of the type. If the slice treats labels as
     /// wishes, it should have them.
     pub needs: RequiredLabels,
+    /// For how long the task is worth beginning, from when it is submitted: at most 67 ms. A task that has
+    /// nothing left of its budget is refused at its client, in the switch or at a worker, and does not run.
+    /// Time on the network does not count.
+    pub budget: Option<Duration>,
 }
 
 impl TaskSpec {
@@ -31,6 +36,12 @@ impl TaskSpec {
         Self { urgency: Urgency::Priority(class), ..of.into() }
     }
 
+    /// This task, if it begins within this time.
+    #[must_use]
+    pub fn within(self, budget: Duration) -> Self {
+        Self { budget: Some(budget), ..self }
+    }
+
     /// This task, for workers with these labels only.
     #[must_use]
     pub fn needing(self, needs: &RequiredLabels) -> Self {
@@ -40,7 +51,7 @@ impl TaskSpec {
 
 impl From<TaskType> for TaskSpec {
     fn from(of: TaskType) -> Self {
-        Self { of, urgency: Urgency::Unstated, needs: RequiredLabels::default() }
+        Self { of, urgency: Urgency::Unstated, needs: RequiredLabels::default(), budget: None }
     }
 }
 

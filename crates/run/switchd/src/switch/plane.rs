@@ -162,17 +162,17 @@ impl Plane {
         match &mut packet {
             Packet::Submit(submit) => {
                 self.tally.add(Count::Submits);
-                submit.age = submit.age.plus(late);
+                *submit = submit.after(late);
                 (long, room) = self.reserve(&mut submit.payload, body);
             }
             Packet::Dispatch(task) if self.clients.is_some() => {
                 self.tally.add(Count::HandedDown);
-                task.age = task.age.plus(late);
+                (task.age, task.budget) = (task.age.plus(late), task.budget.after(late));
                 handed_down = Some((task.task, task.client_at));
                 (long, room) = self.reserve(&mut task.payload, body);
             }
             Packet::Job(job) => {
-                *job = job.with_age(job.first().age.plus(late));
+                *job = job.after(late);
             }
             Packet::Token(_) => self.tally.add(Count::Tokens),
             Packet::Reply(_) => long = Some(LongPayload { cell: Handle::NONE, outside: Some(body) }),
@@ -224,6 +224,7 @@ impl Plane {
                 if let Packet::Dispatch(task) = &mut packet {
                     if self.behind_by > Nanos(0) {
                         task.age = task.age.plus(self.behind_by);
+                        task.budget = task.budget.after(self.behind_by);
                     }
                     if let Some(clients) = &self.clients {
                         task.client_at = clients.of(task.task);
@@ -237,6 +238,14 @@ impl Plane {
                 } else {
                     self.send(now, to, &packet, waiting(payload), outbox);
                 }
+            }
+            Verdict::Late { to, reject, payload, token } => {
+                if to == Endpoint::default() {
+                    self.give_back(waiting(payload));
+                } else {
+                    self.send(now, to, &Packet::Reject(reject), waiting(payload), outbox);
+                }
+                self.again(now, Circulating::note(token));
             }
             Verdict::Parked if self.keeps_waiting => self.keep(long),
             Verdict::Again(circulating) => {

@@ -98,11 +98,13 @@ impl Rack<'_> {
         let payload = self.clients[client].tasks.keep(Payload::EMPTY);
         // The machine chooses the task's number when the task leaves, and its bytes follow from that
         // number; they are filled in then.
-        let submission = Submission { task_type, urgency, needs, payload, deadline, retry, tag: 0 };
+        let (begin_by, tag) = (self.budgets.draw(self.world.now), 0);
+        let submission = Submission { task_type, urgency, needs, payload, deadline, begin_by, retry, tag };
         let Self { clients, client_settings: settings, client_actions: out, .. } = self;
         let taken = clients[client].node.machine.submit(self.world.now, settings, submission, out);
         if let Ok(task) = taken {
             self.oracle.submitted(self.world.now, task)?;
+            self.oracle.begin_by(task, begin_by)?;
         }
         match taken {
             Ok(task) if !retry => self.oracle.only_once(task)?,
@@ -206,7 +208,7 @@ impl Rack<'_> {
 
     /// A try of a task leaves with the bytes that name it.
     fn tries(&mut self, sender: PacketSource, submit: &Submit, bundle: &mut Bundle) -> Result<(), String> {
-        self.oracle.tried(self.world.now, submit.task, self.scenario.retry_for)?;
+        self.oracle.tried(self.world.now, submit, self.scenario.retry_for)?;
         let submit = Submit { payload: request(submit.task), ..*submit };
         if bundle.is_off() {
             self.send(sender.at, sender.switch, Packet::Submit(submit));

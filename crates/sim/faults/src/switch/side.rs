@@ -3,7 +3,7 @@
 use std::mem;
 
 use sluice_events::{Address, Mail};
-use sluice_switch::{Arrival, Verdict};
+use sluice_switch::{Arrival, Circulating, Verdict};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Dispatch, Handle, Nanos, Packet, Place, Submit, Term};
 
@@ -133,14 +133,18 @@ impl Rack<'_> {
                 self.forgets(payload)?;
                 self.send_out(Address::of(&to), packet, context.bytes)
             }
+            // The same for a late task. Its token goes on.
+            Some(Verdict::Late { to, reject, payload, token }) => {
+                self.forgets(payload)?;
+                self.send_out(Address::of(&to), Packet::Reject(reject), Handle::NONE)?;
+                self.goes_round(&Circulating::note(token));
+                Ok(())
+            }
             Some(Verdict::Again(mut round)) => {
                 if self.scenario.keeps_no_bytes() {
                     self.keep_bytes(&mut round, context.bytes);
                 }
-                // The recirculation ends with this life of the switch.
-                let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
-                let lane = self.world.engine.lane(self.scenario.round);
-                self.world.send_round(lane, to, at, &round);
+                self.goes_round(&round);
                 Ok(())
             }
             Some(Verdict::Ahead(write)) => {
@@ -155,6 +159,13 @@ impl Rack<'_> {
             }
             Some(Verdict::Parked) | None => Ok(()),
         }
+    }
+
+    /// A packet recirculates, which ends with this life of the switch.
+    fn goes_round(&mut self, round: &Circulating) {
+        let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
+        let lane = self.world.engine.lane(self.scenario.round);
+        self.world.send_round(lane, to, at, round);
     }
 
     /// Sends a packet with its bytes.

@@ -254,8 +254,10 @@ impl Rack<'_> {
         let mut next = None;
         for action in &actions {
             match WorkerEffect::of(action, sender, from) {
-                WorkerEffect::Run(run) if self.has_cores() => self.offer_to_cores(worker, run)?,
-                WorkerEffect::Run(run) => next = Some(run),
+                WorkerEffect::Run(run) => {
+                    self.workers[worker].begin_until.begins(from, run.task)?;
+                    if self.has_cores() { self.offer_to_cores(worker, run)? } else { next = Some(run) }
+                }
                 effect => self.does(worker, (sender.at, sender.switch), from, effect)?,
             }
         }
@@ -333,6 +335,7 @@ impl Rack<'_> {
             Packet::Dispatch(dispatch) => {
                 self.scenario.worker_labels.check_sent(worker, dispatch)?;
                 let pieces = self.copy(worker, arrived, dispatch)?;
+                self.workers[worker].begin_until.came(arrived, dispatch);
                 let process = &mut self.workers[worker];
                 dispatch.payload = process.tasks.keep(dispatch.payload);
                 process.pieces.insert(dispatch.payload.handle, pieces);
@@ -351,7 +354,10 @@ impl Rack<'_> {
             let remembers = (process.life, self.worker_settings.retry_horizon);
             self.oracle.called_old(self.world.now, remembers, reply.task)?;
         }
-        if !matches!(reply.status, ReplyStatus::Gone | ReplyStatus::Old) {
+        if reply.status == ReplyStatus::Late {
+            self.oracle.called_late(process.life, reply.task)?;
+        }
+        if !matches!(reply.status, ReplyStatus::Gone | ReplyStatus::Old | ReplyStatus::Late) {
             reply.payload = process.replies.find(reply.payload.handle)?;
         }
         if let Some(node) = process.node.as_ref().filter(|_| reply.payload.has_more()) {

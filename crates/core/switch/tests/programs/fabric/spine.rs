@@ -55,12 +55,12 @@ fn any_idle_rack_is_taken_where_the_authors_simulator_is_read() {
 fn without_idle_racks_the_lesser_mean_gets_it_and_a_task_adds_one_workers_share() {
     // A task adds an eighth to the mean of rack 0 and half a task to that of rack 1.
     let mut fabric = told(&[8, 2], &[4, 8]);
-    let queues: Vec<u32> = (0..4).map(|_| fabric.chosen().occupancy).collect();
-    assert_eq!(queues, [0x8000, 0xa000, 0xc000, 0xe000]);
-    assert_eq!(fabric.chosen().occupancy, 0x1_0000, "as far as the other's: still sure");
+    let queues: Vec<u16> = (0..4).map(|_| fabric.chosen().occupancy).collect();
+    assert_eq!(queues, [0x80, 0xa0, 0xc0, 0xe0]);
+    assert_eq!(fabric.chosen().occupancy, 0x100, "as far as the other's: still sure");
     let task = circulating(fabric.first_pass());
     let task = dispatched(go_round(&mut fabric.spine, Verdict::Again(task)));
-    assert_eq!((task.worker.0, task.occupancy), (1, 0x1_0000), "9/8 against 1");
+    assert_eq!((task.worker.0, task.occupancy), (1, 0x100), "9/8 against 1");
     assert_eq!(fabric.spine.known_load(SLICE, WorkerId(1)).bits(), 0x1_8000);
     assert_eq!(fabric.spine.known_load(SLICE, WorkerId(0)).bits(), 0x1_2000);
 }

@@ -4,7 +4,7 @@
 use sluice_events::{Address, Mail, PacketId};
 use sluice_switch::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict, WriteAhead};
-use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Packet, RackNews, TaskId};
+use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Packet, RackNews, Reject, TaskId};
 
 use crate::racks::clients::machine_of;
 use crate::racks::places::{LEAVES, SPINES, WORKERS};
@@ -109,6 +109,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
             Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
                 self.send_out(pass, to, packet);
             }
+            Verdict::Late { to, reject, token, .. } => self.refuse_late(pass, to, *reject, *token),
             Verdict::Again(round) => self.set_recirculating(pass, round),
             Verdict::Ahead(write) => self.writes_ahead(write),
             Verdict::Parked => {}
@@ -120,6 +121,13 @@ impl<O: TaskObserver> SimulatedRacks<O> {
                 }
             }
         }
+    }
+
+    /// A token passes over a late task: the task's client is told, and the token recirculates.
+    #[cold]
+    fn refuse_late(&mut self, pass: &SwitchPass, to: &Endpoint, reject: Reject, token: u64) {
+        self.send_out(pass, to, &Packet::Reject(reject));
+        self.set_recirculating(pass, &Circulating::note(token));
     }
 
     /// Sends an UPDATE of a leaf to its spine, beside the packet of the pass.

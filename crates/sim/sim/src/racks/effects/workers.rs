@@ -285,12 +285,18 @@ impl<O: TaskObserver> SimulatedRacks<O> {
                 sent
             }
             WorkerEffect::Report(reply) => {
+                if reply.status == ReplyStatus::Late {
+                    self.is_refused(worker, from);
+                }
                 let (sent, unread) = (self.charge_sending(worker, from), self.unread(active));
                 self.send(sender, sender.switch, sent, |place| write_reply(place, reply, unread));
                 sent
             }
             // It passes the switch all the same.
             WorkerEffect::Reply(to, reply) => {
+                if reply.status == ReplyStatus::Late {
+                    self.is_refused(worker, from);
+                }
                 let sent = self.charge_sending(worker, from);
                 let counts = &mut self.pools[usize::from(sender.pool)].meter.counts;
                 counts.passes += 1;
@@ -304,6 +310,17 @@ impl<O: TaskObserver> SimulatedRacks<O> {
             }
             // The bytes of a curve's tasks are nowhere, and its controller is asked elsewhere.
             WorkerEffect::Run(_) | WorkerEffect::Keep(_) => from,
+        }
+    }
+
+    /// A task ends without a run: its budget was spent. A worker without cores of its own accounts for each
+    /// task that it receives and does not run ([`Self::receives`]).
+    #[cold]
+    fn is_refused(&mut self, worker: usize, at: Nanos) {
+        self.task_places.move_task(Place::AtWorker, Place::ToClient);
+        if self.workers.of_cores.is_some() {
+            self.meter_of(worker).at_workers.leave(at);
+            self.workers.held[worker] -= 1;
         }
     }
 
