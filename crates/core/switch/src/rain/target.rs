@@ -49,6 +49,9 @@ const HAS_PARKED: u32 = 1 << 31;
 /// A window that has lasted so many ticks (2 s; no target is longer than 1 s) begins anew when a token parks.
 const LONGEST: u32 = 1 << 27;
 
+/// The window before the first: long over, and without a measure.
+const FIRST_WINDOW: u64 = window(1 << 31, HAS_PARKED);
+
 /// The limits of all slices, and the windows in which they are measured.
 #[derive(Debug)]
 struct TargetLimit {
@@ -71,7 +74,7 @@ impl TargetLimit {
         Self {
             common,
             limit: Register::new(layout, "limit", 1, 32, slices, UNMEASURED),
-            window: Register::new(layout, "window", stages.rings, 64, slices, 0),
+            window: Register::new(layout, "window", stages.rings, 64, slices, FIRST_WINDOW),
             refused: vec![0; slices].into_boxed_slice(),
         }
     }
