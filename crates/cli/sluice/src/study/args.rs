@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sluice_live::args::FollowArgs;
+use sluice_sim::Within;
 use sluice_stats::Warmup;
 use sluice_study::checked_plan::warmup;
 use sluice_study::limit::Limit;
@@ -41,6 +42,10 @@ pub(crate) struct SettingArgs {
     /// [default: all types share all workers].
     #[arg(long, value_name = "SLICES")]
     pub(crate) slices: Option<String>,
+    /// The latency within which an answer is in time: 200us, or one for each type: get=100us,scan=1ms.
+    /// With it, answers in time a second (goodput) and refusals are counted.
+    #[arg(long, value_name = "LATENCY")]
+    pub(crate) within: Option<Within>,
     #[command(flatten)]
     pub(crate) length: LengthArgs,
     /// Any number: it fixes all that is random, so that the same command gives the same result.

@@ -84,6 +84,8 @@ impl RequestedStudy<'_> {
             large: setting.large,
             lasts_ns: None,
             testbed: self.clients(),
+            within: setting.within.clone(),
+            overload: false,
             rates: self.offered.map_or(Ok(Vec::new()), |offered| self.rates(offered))?,
             runs: runs.clone(),
         };
@@ -150,6 +152,7 @@ impl RequestedStudy<'_> {
             ),
             ("--large", (setting.large > 0.0).then(|| setting.large.to_string())),
             ("--slices", setting.slices.clone()),
+            ("--within", setting.within.as_ref().map(ToString::to_string)),
             ("--tasks", Some(length.tasks.to_string())),
             ("--replications", Some(length.replications.to_string())),
             ("--warm-up", warm_up),

@@ -19,4 +19,5 @@ mod rain;
 mod ranked;
 mod selective;
 mod server;
+mod sized;
 mod target;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use sluice_events::{LinkQueue, OneWay};
+use sluice_stats::Distribution;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_testbed::Testbed;
@@ -44,6 +45,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         program: impl FnOnce(Config) -> Box<dyn Program>,
     ) -> Self {
         let mut meter = Meter::new(observer, point.testbed.workers);
+        meter.switch_waits = point.within.as_ref().map(|_| Distribution::new());
         meter.sees_waits = point.slices.is_none() && matches!(point.suits(), Ok(None));
         let of_cores = CoresLayout::of(&point.testbed, &point.workload.classes);
         let task_places = TaskPlaces::new(point.testbed.has_faults());

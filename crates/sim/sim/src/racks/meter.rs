@@ -1,6 +1,6 @@
 //! The counts of a run beside its tasks' times: packets, queues, idleness.
 
-use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome, float};
+use sluice_stats::{Counts, Distribution, Gauges, Level, Mark, Observer, Outcome, float};
 use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
@@ -31,6 +31,8 @@ pub(crate) struct Meter<O> {
     pub(crate) sees_waits: bool,
     /// What each client offers and gets, if clients differ.
     pub(super) clients: Option<ClientTally>,
+    /// The waits in the switch of what is answered in the measured span, if anybody asks.
+    pub(crate) switch_waits: Option<Distribution>,
     at_opening: Snapshot,
     closed: Option<(Counts, Gauges)>,
     workers: f64,
@@ -59,6 +61,7 @@ impl<O: Observer> Meter<O> {
             is_open: false,
             sees_waits: true,
             clients: None,
+            switch_waits: None,
             at_opening: Snapshot::default(),
             closed: None,
             workers: workers.into(),
@@ -93,6 +96,16 @@ impl<O: Observer> Meter<O> {
     #[inline]
     pub(super) fn open_clients(&mut self) -> Option<&mut ClientTally> {
         self.clients.as_mut().filter(|_| self.is_open)
+    }
+
+    /// A reply came to a task that waited in the switch for so long.
+    #[inline]
+    pub(crate) fn waited_in_switch(&mut self, wait_ns: u32) {
+        if let Some(waits) = &mut self.switch_waits
+            && self.is_open
+        {
+            waits.record(wait_ns.into());
+        }
     }
 
     /// A task ended without a reply.
@@ -134,6 +147,7 @@ impl<O: Observer> Meter<O> {
             idle_share: Some(1.0 - self.serving.mean(now) / self.workers),
             recirculation_utilization: (port_busy_ps > 0.0).then(|| port_busy_ps / span_ps),
             client_share_min: self.clients.as_ref().and_then(ClientTally::share_min),
+            switch_wait_p99: self.switch_waits.as_ref().map(|waits| waits.quantile(0.99) as f64),
             labels_met: (labelled > 0).then(|| labels_met / labelled as f64),
             ..Gauges::default()
         };

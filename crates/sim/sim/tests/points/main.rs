@@ -14,6 +14,7 @@ mod rack;
 mod rdma;
 mod recovery;
 mod server;
+mod shares;
 mod software;
 mod tokens;
 mod whole;

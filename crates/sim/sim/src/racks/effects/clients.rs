@@ -226,6 +226,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
                 task_places.move_task(Place::ToClient, Place::Done);
                 let service = Nanos(u64::from_le_bytes(reply.payload.inline));
                 meter.counts.queued += u64::from(reply.switch_wait_ns > 0);
+                meter.waited_in_switch(reply.switch_wait_ns);
                 let waited = Nanos(u64::from(reply.switch_wait_ns) + u64::from(reply.worker_wait_ns));
                 let served = Nanos(reply.service_ns.into());
                 let at = world.now;
