@@ -15,6 +15,7 @@ mod rack;
 mod rdma;
 mod recovery;
 mod server;
+mod shares;
 mod software;
 mod tokens;
 mod whole;
