@@ -47,6 +47,7 @@ fn plan(args: &UpArgs) -> Outcome<Plan> {
         pcap: args.pcap.clone(),
         rate: args.rate,
         length: args.length,
+        budget: args.budget,
         racks: args.racks,
         spines: args.spines,
         ..Changes::default()
