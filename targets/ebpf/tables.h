@@ -15,7 +15,7 @@
 #include "wire.h"
 
 /* Raised with every change of the layout: a loader does not use maps of another version. */
-enum { LAYOUT_VERSION = 4 };
+enum { LAYOUT_VERSION = 5 };
 
 /*
  * The path to a host: the outgoing link and the Ethernet addresses. Link 0 means that none is known. Two words,
@@ -198,6 +198,7 @@ enum refusal {
 	REFUSAL_IMPOSSIBLE_LOAD,
 	REFUSAL_SWEEP_UNDER_WAY,
 	REFUSAL_ROUNDS_FULL,
+	REFUSAL_LIMIT_MEASURED,
 	REFUSALS,
 };
 

@@ -55,7 +55,7 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
 		0x0000000000000000, 0xffff0000ffffffff, 0xffffffffffff0000,
 		0x0000000000000000, 0xffff000000000000, 0xffffffffffffffff,
 		0xffffffffffffffff, 0xffffffffffffffff, 0x00000000ffffffff,
-		0x00000000ffffffff, 0xffffffffffffffff,
+		0x0000000000000000, 0xffffffff00000000,
 	},
 	/* NOTICE */
 	{

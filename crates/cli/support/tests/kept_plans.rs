@@ -212,6 +212,8 @@ fn parts() -> impl Strategy<Value = Parts> {
                 name: format!("s/{slice}"),
                 types: names.iter().skip(slice).step_by(count).map(|name| (*name).to_owned()).collect(),
                 limit,
+                target: None,
+                latency: None,
                 sizes: Sizes::new(&[Nanos(u64::from(limit.unwrap_or(0)))]).unwrap_or_default(),
                 needs: needs(names.get(slice).filter(|_| limit.is_some_and(|limit| limit > 4))),
                 kinds: Vec::new(),

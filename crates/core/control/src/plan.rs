@@ -28,6 +28,8 @@ pub struct SlicePlan {
     pub sizes: Sizes,
     /// Which kind of worker serves which class of tasks, if the switch tells kinds apart.
     pub serving: Serving,
+    /// The longest wait in the switch that is worth having, if the slice has one of its own.
+    pub target: Option<Nanos>,
 }
 
 /// All settings of a controller.

@@ -34,6 +34,8 @@ pub(crate) const WATCH_LEASES: u64 = 2;
 pub(crate) struct Slice {
     pub(crate) name: String,
     pub(crate) planned_limit: Option<u32>,
+    /// The target of the plan; zero if it gives none.
+    pub(crate) target: Nanos,
     /// The slice's row as last written to the switch.
     pub(crate) row: SliceRow,
     /// Workers that are open in the slice.
@@ -109,6 +111,7 @@ impl Slice {
         Self {
             name: plan.name.clone(),
             planned_limit: plan.limit,
+            target: plan.target.unwrap_or_default(),
             row: SliceRow::default(),
             serving: 0,
             quotas: 0,

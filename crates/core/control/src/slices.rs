@@ -90,7 +90,8 @@ impl Controller {
         let keep = slice.planned_limit.is_none() && slice.row.limit > 0 && slice.row.limit <= ring;
         let close_enough = limit.abs_diff(slice.row.limit) <= slice.row.limit / LIMIT_SLACK;
         let limit = if keep && (serving == 0 || close_enough) { slice.row.limit } else { limit };
-        let row = SliceRow { open: serving > 0, limit, retry_after, serving: hands, closed };
+        let target = slice.target;
+        let row = SliceRow { open: serving > 0, limit, retry_after, serving: hands, closed, target };
         let was = core::mem::replace(&mut slice.row, row);
         if was == row {
             return;

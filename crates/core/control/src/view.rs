@@ -70,6 +70,12 @@ pub struct SliceView {
     pub classes: Vec<ClassView>,
     /// Whether the slice's tasks only wish for their labels.
     pub wished: bool,
+    /// The longest wait in the switch that is worth having; zero if any is.
+    pub target: Nanos,
+    /// How many tasks may wait by what was measured for the target; `None` while nothing was.
+    pub measured_limit: Option<u32>,
+    /// How many tasks were refused because they would have waited for longer than the target.
+    pub refused_busy: u64,
 }
 
 /// Tasks of a slice that need the same labels.
@@ -205,6 +211,9 @@ impl Controller {
             stale_tokens: slice.stale_tokens(),
             classes: self.classes_in(id),
             wished: slice.row.serving.is_wished(),
+            target: slice.row.target,
+            measured_limit: slice.state.and_then(|(state, _)| state.measured_limit),
+            refused_busy: slice.state.map_or(0, |(state, _)| state.refused_busy),
         }
     }
 }

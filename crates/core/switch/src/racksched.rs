@@ -15,6 +15,10 @@
 //! The stages, behind the front's 0 and 1: one array of loads for each sample (from 2), `sent` and
 //! `seen_out` behind them.
 //!
+//! With a bound (ours) a task is refused if the worker that it would go to has too many waiting. The switch
+//! refuses, by the load that it knows: so a bound is as sharp as that knowledge, and of use with tracked
+//! loads above all.
+//!
 //! Below a spine (RS-H and RS-LB of Horus' paper, §4.1) the program lets each number of its spine in once,
 //! and tells the mean queue of its workers with each reply. Above leaves, the leaves are its workers, and
 //! their UPDATEs tell the loads.
@@ -48,6 +52,8 @@ use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 /// The stage of the first array of loads.
 const LOADS_STAGE: u8 = 2;
+/// The argument for the most tasks that may wait at a worker.
+const BOUND: &str = "bound";
 const LOADS: [&str; 8] =
     ["loads 0", "loads 1", "loads 2", "loads 3", "loads 4", "loads 5", "loads 6", "loads 7"];
 
@@ -114,7 +120,10 @@ impl RackSched {
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
     pub fn spine(samples: u8, config: Config) -> Self {
-        Self { post: Post::Spine(Draw::Evenly), ..Self::new(Settings { samples, tracked: false }, config) }
+        Self {
+            post: Post::Spine(Draw::Evenly),
+            ..Self::new(Settings { samples, ..Settings::default() }, config)
+        }
     }
 
     /// A spine that spreads flows and knows no loads: each client has so many flows, and a hash maps each
@@ -156,7 +165,7 @@ impl RackSched {
     /// # Panics
     /// As [`Self::spine`] does.
     pub fn in_fabric(samples: u8, config: Config, spines: u16) -> Self {
-        let mut leaf = Self::new(Settings { samples, tracked: false }, config);
+        let mut leaf = Self::new(Settings { samples, ..Settings::default() }, config);
         let reading = FabricReading { told: LoadsTold::Always, ..FabricReading::default() };
         leaf.front.below_spines = true;
         let uplink = Uplink::new(&mut leaf.front.layout, (reading, UplinkStages::PUSHED), spines, &config);
@@ -301,6 +310,10 @@ impl RackSched {
             Post::Rack | Post::Leaf(_) => None,
         };
         let (seat, occupancy) = of_spine.unwrap_or_else(|| self.choose(pass, slice, seats));
+        // One of them is served, and does not wait.
+        if self.settings.bound.is_some_and(|bound| occupancy > u32::from(bound) + 1) {
+            return self.front.reject(submit, RejectReason::Busy);
+        }
         let worker = self.seats.worker(seat);
         if self.settings.tracked {
             let generation = self.front.tables.worker(worker).map_or(Generation(0), |row| row.generation);
@@ -457,17 +470,20 @@ impl Scheduler for RackSched {
 pub(crate) struct Settings {
     samples: u8,
     tracked: bool,
+    /// How many tasks a task may find waiting at its worker; one that would find more is refused.
+    bound: Option<u8>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { samples: 2, tracked: false }
+        Self { samples: 2, tracked: false, bound: None }
     }
 }
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.samples, if self.tracked { ",tracked" } else { "" })
+        write!(f, "{}{}", self.samples, if self.tracked { ",tracked" } else { "" })?;
+        self.bound.map_or(Ok(()), |bound| write!(f, ",{BOUND}={bound}"))
     }
 }
 
@@ -479,7 +495,8 @@ impl ProgramSettings for Settings {
                     the switch knows",
             arguments: "K, how many random workers are compared for each task: 1 to 8, else 2; replies, \
                         their queues are known from their replies; tracked, the switch counts what it sent \
-                        and what was answered",
+                        and what was answered; bound=B, a task that would find more than B waiting at its \
+                        worker, as far as the switch knows, is refused at once: 0 to 255",
             example: "racksched:2,tracked",
         }
     }
@@ -488,7 +505,10 @@ impl ProgramSettings for Settings {
         match argument {
             "tracked" => self.tracked = true,
             "replies" => self.tracked = false,
-            number => self.samples = arguments::number(number, 1..=8)?,
+            _ => match argument.split_once('=') {
+                Some((BOUND, number)) => self.bound = Some(arguments::number(number, 0..=u8::MAX)?),
+                _ => self.samples = arguments::number(argument, 1..=8)?,
+            },
         }
         Some(())
     }

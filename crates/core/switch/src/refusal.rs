@@ -40,11 +40,13 @@ pub enum Refusal {
     SweepUnderWay,
     /// As many packets recirculate as may; the task is rejected.
     RoundsFull,
+    /// The note of a target's window has come round, and a slice's limit was measured anew.
+    LimitMeasured,
 }
 
 impl Refusal {
     /// All reasons, in the order of [`Refusals`].
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::UnknownSource,
         Self::WrongKey,
         Self::WrongAddress,
@@ -63,6 +65,7 @@ impl Refusal {
         Self::ImpossibleLoad,
         Self::SweepUnderWay,
         Self::RoundsFull,
+        Self::LimitMeasured,
     ];
 
     /// The reason as counters and status pages write it.
@@ -86,6 +89,7 @@ impl Refusal {
             Self::ImpossibleLoad => "impossible_load",
             Self::SweepUnderWay => "sweep_under_way",
             Self::RoundsFull => "rounds_full",
+            Self::LimitMeasured => "limit_measured",
         }
     }
 }

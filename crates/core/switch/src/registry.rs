@@ -75,6 +75,13 @@ impl Choice {
         Ok(Self(chosen))
     }
 
+    /// This choice with one more argument; `None` if the program does not take it.
+    #[must_use]
+    pub fn with(mut self, argument: &str) -> Option<Self> {
+        self.0.settings_mut().take(argument)?;
+        Some(self)
+    }
+
     /// The largest quota that the switch accepts. The room for tokens is sized by it for every worker.
     pub fn quota_max(&self) -> u8 {
         self.traits().quota.max(QUOTA_MAX)

@@ -56,6 +56,10 @@ pub struct ProgramTraits {
     /// How many kinds of workers the program tells apart, by what they serve; 1 if any worker takes any
     /// task of its slice. With several kinds, the classes of tasks follow from what they need.
     pub kinds: u8,
+    /// Whether slices may have targets of their own: the longest wait in the switch that is worth having.
+    pub takes_targets: bool,
+    /// The target of slices without one of their own, if there is one.
+    pub target: Option<Nanos>,
     /// The most tasks in one submission; 1 if each task comes alone.
     pub jobs: u8,
     /// Whether each class of a slice has room for C tasks of its own, instead of sharing the room.
@@ -91,6 +95,8 @@ impl ProgramTraits {
             hosts_choose_depth: false,
             classes: 1,
             kinds: 1,
+            takes_targets: false,
+            target: None,
             jobs: 1,
             limits_each_class: false,
             carries_waiting: false,

@@ -235,7 +235,7 @@ fn reject(header: &mut Header, p: &Reject) {
     header.epoch = p.epoch.0.into();
     header.task_type = p.task_type.0.into();
     set_try(header, p.client, p.task, p.attempt);
-    header.words = [p.behind.into(), 0, p.retry_after_ns, 0, 0].map(U32::new);
+    header.words = [p.behind.into(), p.load.room, p.retry_after_ns, p.load.clients, 0].map(U32::new);
 }
 
 fn notice(header: &mut Header, p: &Notice) {

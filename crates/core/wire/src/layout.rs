@@ -229,7 +229,13 @@ const USES: [Uses; 14] = [
     Uses {
         kind: Kind::Reject,
         fields: "code epoch task_type client incarnation sequence attempt",
-        words: ["tasks behind it in its JOB that are not taken either", "", "retry after, ns", "", ""],
+        words: [
+            "tasks behind it in its JOB that are not taken either",
+            "busy: tasks that may wait",
+            "retry after, ns",
+            "busy: clients",
+            "",
+        ],
         codes: "0 queue full, 1 no room for the payload, 2 no workers, 3 unknown type, 4 stale tokens, \
                 5 labels of no kind, 6 busy, 7 late",
     },

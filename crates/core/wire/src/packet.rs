@@ -248,8 +248,19 @@ pub struct Reject {
     /// How many tasks behind this one in its [`TaskJob`] are refused for the same reason; 0 if it came
     /// alone.
     pub behind: u8,
-    /// How long to wait before the next try, in nanoseconds; a hint.
+    /// How long to wait before the next try, in nanoseconds; a hint. If the slice is busy, its target.
     pub retry_after_ns: u32,
+    /// What clients share, if the slice is busy; else nothing.
+    pub load: SliceLoad,
+}
+
+/// What the clients of a slice with a target share while more tasks come than it can serve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceLoad {
+    /// How many tasks may wait; zero if the switch does not tell.
+    pub room: u32,
+    /// How many clients the switch knows.
+    pub clients: u32,
 }
 
 /// The answer to a SUBMIT of another epoch. It is no refusal: the task counts as unanswered.

@@ -142,6 +142,8 @@ pub struct SliceRow {
     pub serving: Serving,
     /// The classes that have no worker now, one bit each: their tasks are refused.
     pub closed: u8,
+    /// The longest wait in the switch that is worth having; zero: the program's, if it has one.
+    pub target: Nanos,
 }
 
 /// A server's row: the queue pair through which tasks are written into its memory.
@@ -240,6 +242,11 @@ pub struct SliceState {
     pub tasks_in: RingCounts,
     /// Cumulative counts of waiting tasks that were taken.
     pub tasks_out: RingCounts,
+    /// How many tasks may wait by what was measured for the slice's target; `None` while nothing was, or
+    /// without a target.
+    pub measured_limit: Option<u32>,
+    /// How many tasks were refused because they would have waited for longer than the target.
+    pub refused_busy: u64,
 }
 
 /// One step that a controller takes on a switch.

@@ -12,7 +12,7 @@ use crate::{
     Age, Answer, Attempt, Budget, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation,
     Handle, INLINE_BYTES, Incarnation, JOB_TASKS_MAX, Key, MeanQueue, Need, Nonce, Notice, Packet,
     ParseError, Part, Payload, Place, Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus,
-    Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
+    Serial, SliceId, SliceLoad, Submit, Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
 };
 
 /// Reads a packet and its payload's bytes, which are empty if the payload is inline.
@@ -231,7 +231,7 @@ impl Header {
 
     #[inline]
     fn reject(&self) -> Result<Reject, ParseError> {
-        let [behind, _, retry_after_ns, ..] = self.words();
+        let [behind, room, retry_after_ns, clients, _] = self.words();
         let reason = RejectReason::ALL.get(usize::from(self.code)).ok_or(ParseError::Code)?;
         Ok(Reject {
             epoch: self.epoch(),
@@ -245,6 +245,7 @@ impl Header {
                 .filter(|behind| usize::from(*behind) < JOB_TASKS_MAX)
                 .ok_or(ParseError::Range)?,
             retry_after_ns,
+            load: SliceLoad { room, clients },
         })
     }
 

@@ -111,6 +111,7 @@ fn panel(sweep: &LiveSweep, cells: &[Cell]) -> Panel {
         name: class.name.clone(),
         share: class.share,
         mean_service_ns: class.service.mean_ns(),
+        within_ns: None,
     });
     Panel {
         id: PANEL.into(),
@@ -148,6 +149,7 @@ fn point(sweep: &LiveSweep, load: usize, summary: &Summary) -> Point {
         name: class.name.clone(),
         tasks: of.tasks,
         times: of.times.clone(),
+        goodput_per_s: of.goodput_per_s,
     });
     let offered_per_s = sweep.rate_per_s(sweep.loads[load]);
     Point {

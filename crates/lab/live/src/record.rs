@@ -120,6 +120,7 @@ fn measured(sweep: &LiveSweep, load: f64, trace: &Trace, performance: &TraceResu
         parts: PARTS,
         way_home: sweep.testbed.way_home(),
         passed_over_at_random: None,
+        within: Vec::new(),
     });
     let ended = |played: &PlayedTask| Nanos(played.ended.0 / u64::from(sweep.dilation));
     let mut endings: Vec<(Nanos, usize)> =

@@ -102,6 +102,9 @@ impl Rows {
         }
         for class in &point.classes {
             self.row(out, &class.name, "tasks", Some(&Estimate::exact(class.tasks as f64)));
+            if let Some(goodput) = &class.goodput_per_s {
+                self.row(out, &class.name, "goodput_per_s", Some(goodput));
+            }
         }
     }
 

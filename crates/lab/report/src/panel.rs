@@ -70,6 +70,8 @@ impl Pictures<'_> {
                     metric(Measure::Slowdown, Part::P99),
                 ]
                 .map(|metric| self.chart(metric, Some(class), Size::Small))
+                .into_iter()
+                .chain([self.goodput(class)])
             };
             let charts = self.panel.classes.iter().flat_map(|class| of_class(&class.name));
             row(html, "By class", charts.collect());
@@ -112,6 +114,11 @@ impl Pictures<'_> {
             })
             .collect();
         chart
+    }
+
+    fn goodput(&self, class: &str) -> Chart {
+        let of_class = |point: &Point| point.classes.iter().find(|of| of.name == class)?.goodput_per_s;
+        self.of_points(format!("{class}: answers in time"), Unit::PerS, Size::Small, of_class)
     }
 
     fn gauge(&self, gauge: &GaugeDescriptor) -> Option<Chart> {

@@ -154,6 +154,7 @@ pub(crate) fn numbers(html: &mut Html, panel: &Panel) {
             for measure in Measure::ALL {
                 html.element(tag("div").with("class", "wide"), |html| times(html, series, measure));
             }
+            html.element(tag("div").with("class", "wide"), |html| in_time(html, panel, series));
             html.element(tag("div").with("class", "wide"), |html| behind(html, series));
         });
         html.line();
@@ -186,6 +187,28 @@ fn times_row(html: &mut Html, point: &Point, class: &str, times: &Times, measure
         html.leaf("td", class);
         for part in Part::ALL {
             html.element("td", |html| measured(html, Some(&times.spread(measure).get(part)), measure.unit()));
+        }
+    });
+}
+
+/// Each class's answers in time, if anybody asked for them.
+fn in_time(html: &mut Html, panel: &Panel, series: &Series) {
+    let is_known = |point: &Point| point.classes.iter().any(|class| class.goodput_per_s.is_some());
+    if !series.points.iter().any(is_known) {
+        return;
+    }
+    numeric_table(html, "answers in time, a second", &["offered", "tasks", "within", "in time"], |html| {
+        for point in &series.points {
+            for class in &point.classes {
+                let of = panel.classes.iter().find(|of| of.name == class.name);
+                let within = of.and_then(|of| of.within_ns).map(|ns| show::quantity(ns as f64, Unit::Ns));
+                html.element("tr", |html| {
+                    html.leaf(tag("th").with("scope", "row"), show::rate(point.offered_per_s));
+                    html.leaf("td", &class.name);
+                    html.leaf("td", within.unwrap_or_default());
+                    html.element("td", |html| measured(html, class.goodput_per_s.as_ref(), Unit::PerS));
+                });
+            }
         }
     });
 }

@@ -8,7 +8,7 @@ use sluice_outcome::study::{
 
 use super::pass_costs::{self, PassCosts};
 use super::show;
-use crate::table::Table;
+use crate::table::{NOTHING, Table};
 
 /// How many points' warnings about intervals are printed.
 const CAVEATS_MAX: usize = 5;
@@ -26,6 +26,13 @@ pub fn summary(study: &StudyOutcome, columns: Option<usize>) -> String {
     for panel in &study.panels {
         // Writing to a string cannot fail.
         let _ = write!(out, "\n{} [{}]\n", panel.title, panel.workload);
+        let limits = panel.classes.iter().filter_map(|class| {
+            Some(format!("{} within {}", class.name, show::quantity(class.within_ns? as f64, Unit::Ns)))
+        });
+        let limits: Vec<String> = limits.collect();
+        if !limits.is_empty() {
+            let _ = writeln!(out, "answers in time: {}", limits.join(", "));
+        }
         all_points(&mut out, panel, columns);
         caveats(&mut out, panel);
         price_and_gain(&mut out, panel, columns);
@@ -135,7 +142,9 @@ fn fitted(out: &mut String, table: Table, columns: Option<usize>, gives_way: &[(
 /// The points of a panel; also of each class, if there are several.
 fn points(panel: &Panel) -> Table {
     let several = panel.classes.len() > 1;
-    let mut table = Table::new([
+    let has_goodput = has_goodput(panel);
+    let goodput = ["in time", "refused"].into_iter().filter(|_| has_goodput);
+    let headings = [
         "policy",
         "offered",
         "load",
@@ -148,13 +157,13 @@ fn points(panel: &Panel) -> Table {
         "delay p99",
         "slowdown p99",
         "(95 %)",
-        "kept up",
-    ]);
+    ];
+    let mut table = Table::new(headings.into_iter().chain(goodput).chain(["kept up"]));
     for series in &panel.series {
         for point in &series.points {
             let classes = panel.classes.iter().filter(|_| several).map(|class| Some(class.name.as_str()));
             for class in std::iter::once(None).chain(classes) {
-                if let Some(row) = row(&series.label, point, class) {
+                if let Some(row) = row(&series.label, point, class, has_goodput) {
                     table.row(row);
                 }
             }
@@ -163,7 +172,24 @@ fn points(panel: &Panel) -> Table {
     table
 }
 
-fn row(label: &str, point: &Point, class: Option<&str>) -> Option<Vec<String>> {
+/// Whether it is said when answers are in time.
+fn has_goodput(panel: &Panel) -> bool {
+    panel.classes.iter().any(|class| class.within_ns.is_some())
+}
+
+/// Answers in time and refusals, a second; the classes of refused tasks are not told apart.
+fn goodput(point: &Point, class: Option<&str>) -> [String; 2] {
+    let per_s = |of: Option<f64>| of.map_or_else(|| NOTHING.to_owned(), show::rate);
+    match class {
+        None => [point.gauges.goodput_per_s, point.gauges.refused_per_s].map(per_s),
+        Some(name) => {
+            let of = point.classes.iter().find(|of| of.name == name).and_then(|of| of.goodput_per_s);
+            [of.map(|goodput| goodput.value), None].map(per_s)
+        }
+    }
+}
+
+fn row(label: &str, point: &Point, class: Option<&str>, has_goodput: bool) -> Option<Vec<String>> {
     let times = point.times(class)?;
     let of = |measure, part| times.get(Metric { measure, part });
     let value = |measure: Measure, part| show::quantity(of(measure, part).value, measure.unit());
@@ -174,7 +200,7 @@ fn row(label: &str, point: &Point, class: Option<&str>) -> Option<Vec<String>> {
         (false, "") => "NO".to_owned(),
         (false, why) => format!("NO: {why}"),
     };
-    Some(vec![
+    let mut cells = vec![
         label.to_owned(),
         show::rate(point.offered_per_s),
         show::quantity(point.load, Unit::Share),
@@ -187,8 +213,10 @@ fn row(label: &str, point: &Point, class: Option<&str>) -> Option<Vec<String>> {
         value(Measure::SchedulingDelayNs, Part::P99),
         value(Measure::Slowdown, Part::P99),
         interval(Measure::Slowdown),
-        kept,
-    ])
+    ];
+    cells.extend(has_goodput.then(|| goodput(point, class)).into_iter().flatten());
+    cells.push(kept);
+    Some(cells)
 }
 
 fn heat(map: &HeatMap) -> Table {

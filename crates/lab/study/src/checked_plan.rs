@@ -192,7 +192,9 @@ impl CheckedPlan {
 
     /// Whether the point is run at all.
     pub fn is_within_reach(&self, id: &PointId) -> bool {
-        self.terms.overload != Overload::LeftOut || id.rate as f64 <= self.point(id).limit_per_s()
+        self.terms.overload != Overload::LeftOut
+            || self.plan.cases[id.case].overload
+            || id.rate as f64 <= self.point(id).limit_per_s()
     }
 
     /// The point with this id, ready to run.
@@ -235,6 +237,7 @@ impl CheckedPlan {
             transient: true,
             repeats: set.workload.trace().is_some(),
             slices: (!slices.is_empty()).then(|| slices.clone()),
+            within: self.plan.cases[id.case].within.clone(),
         }
     }
 
@@ -321,6 +324,19 @@ impl CheckedPlan {
     /// Checks that each class named by a metric or a slice is one of the workload's.
     fn check_classes(&self) -> Result<(), StudyError> {
         for claim in &self.plan.claims {
+            let case = &self.plan.cases[claim.case];
+            if let Quantity::Gauge { gauge, .. } = &claim.quantity
+                && gauge.needs_limit()
+                && case.within.is_none()
+            {
+                return Err(StudyError::Point(format!(
+                    "[[claim]] {}: {} needs to know when an answer is in time: add `within`, such as \
+                     \"200us\", to [[case]] {}",
+                    claim.id,
+                    gauge.name(),
+                    case.id
+                )));
+            }
             for class in claim_classes(&claim.quantity) {
                 self.check_class(claim.case, class)?;
             }
@@ -421,7 +437,8 @@ fn claim_classes(quantity: &Quantity) -> Vec<&str> {
         Quantity::At { wanted, at: ClaimRates::Rates(_) } => vec![wanted],
         Quantity::At { wanted, at: ClaimRates::LimitOf(_, limit) } => vec![wanted, &limit.wanted],
         Quantity::Keeps(limit) => vec![&limit.wanted],
-        Quantity::Saturation | Quantity::Gauge { .. } | Quantity::Course { .. } => Vec::new(),
+        Quantity::Gauge { gauge, .. } => return gauge.class().into_iter().collect(),
+        Quantity::Saturation | Quantity::Course { .. } => Vec::new(),
     };
     wanted.into_iter().filter_map(|wanted| wanted.class.as_deref()).collect()
 }

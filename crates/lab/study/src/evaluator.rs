@@ -65,7 +65,7 @@ impl<'k> Evaluator<'k> {
     ) -> Evaluation<PolicyNumber> {
         self.lowest(case, who, rate, |id, summary| {
             let why = summary.sustained.why.clone();
-            if !summary.sustained.holds {
+            if !summary.sustained.holds && !self.bench.plan().cases[case].overload {
                 return (UNBOUNDED, why, None);
             }
             (self.read(case, summary, wanted), why, self.in_parts(id, wanted))
@@ -165,7 +165,8 @@ impl<'k> Evaluator<'k> {
                 );
                 let one = |rate: &f64| {
                     self.lowest(case, who, *rate as u64, |_, summary| {
-                        let values = gauge.values(&summary.each, &facts);
+                        let class = gauge.class().and_then(|name| self.bench.class(case, name));
+                        let values = gauge.values(&summary.each, &facts, class);
                         let found = gauge.mean(&values);
                         if summary.method == Method::None {
                             return (Estimate::exact(found.value), String::new(), None);

@@ -11,8 +11,12 @@ use sluice_workload::Workload;
 use super::{StudyError, hint};
 
 /// A number that replications count or average.
-#[derive(Clone, Copy)]
-pub struct Gauge(GaugeSource);
+#[derive(Clone)]
+pub struct Gauge {
+    source: GaugeSource,
+    /// The class of tasks whose goodput it is; `None` for all tasks.
+    class: Option<String>,
+}
 
 /// Where a gauge's numbers come from.
 #[derive(Clone, Copy)]
@@ -35,7 +39,12 @@ struct Derived {
 /// What stands behind a count's name where it is taken for each task.
 const PER_TASK: &str = "_per_task";
 
-const DERIVED: [Derived; 7] = [
+/// The gauge that classes have, too.
+const GOODPUT: &str = "goodput_per_s";
+/// What is measured only where it is said when an answer is in time.
+const LIMITED: [&str; 3] = [GOODPUT, "refused_per_s", "switch_wait_p99"];
+
+const DERIVED: [Derived; 9] = [
     // Copies of waiting tasks that are written to servers.
     Derived { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
     // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
@@ -54,10 +63,13 @@ const DERIVED: [Derived; 7] = [
     },
     // Tasks that found no end, and their share (Horus, Figures 9 and 18).
     Derived { name: "lost_tasks", unit: Unit::Count, of: |run| run.one.counts.unknown as f64 },
+    Derived { name: "lost_share", unit: Unit::Share, of: |run| run.share_of_sent(run.one.counts.unknown) },
+    // Replies to tasks of any time, which is what an overloaded rack can do.
+    Derived { name: "replies_per_s", unit: Unit::PerS, of: |run| run.one.throughput_per_s },
     Derived {
-        name: "lost_share",
+        name: "refused_share",
         unit: Unit::Share,
-        of: |run| run.one.counts.unknown as f64 / (run.one.counts.sent as f64).max(1.0),
+        of: |run| run.share_of_sent(run.one.counts.refused + run.one.counts.pushed_back),
     },
 ];
 
@@ -85,22 +97,41 @@ impl Facts {
 /// this text.
 impl fmt::Debug for Gauge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Gauge").field(&self.0.name()).finish()
+        f.debug_tuple("Gauge").field(&self.name()).finish()
     }
 }
 
 impl Gauge {
-    /// Reads its name.
+    /// Reads its name; before the goodput may stand a class, as in `get.goodput_per_s`.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
-        GaugeSource::all().find(|of| of.name() == text).map(Self).ok_or_else(|| {
+        let of_class = text.strip_suffix(GOODPUT).and_then(|before| before.strip_suffix('.'));
+        let (class, name) = of_class.map_or((None, text), |class| (Some(class.to_owned()), GOODPUT));
+        let found = GaugeSource::all().find(|of| of.name() == name);
+        found.map(|source| Self { source, class }).ok_or_else(|| {
             let known: Vec<String> = GaugeSource::all().map(GaugeSource::name).collect();
             StudyError::Point(hint::unknown("gauge", text, known.iter().map(String::as_str)))
         })
     }
 
+    /// The name as it is read.
+    pub fn name(&self) -> String {
+        let class = self.class.as_ref().map(|class| format!("{class}."));
+        class.unwrap_or_default() + &self.source.name()
+    }
+
+    /// The class of tasks whose number it is; `None` for all tasks.
+    pub fn class(&self) -> Option<&str> {
+        self.class.as_deref()
+    }
+
+    /// Whether it is measured only where it is said when an answer is in time.
+    pub(super) fn needs_limit(&self) -> bool {
+        LIMITED.contains(&self.source.name().as_str())
+    }
+
     /// The unit of its numbers.
-    pub fn unit(self) -> Unit {
-        match self.0 {
+    pub fn unit(&self) -> Unit {
+        match self.source {
             GaugeSource::Known(gauge) => gauge.stated_in.unwrap_or(gauge.unit),
             GaugeSource::PerTask(_) => Unit::Ratio,
             GaugeSource::Derived(derived) => derived.unit,
@@ -108,12 +139,21 @@ impl Gauge {
     }
 
     /// The number of each replication.
-    pub(super) fn values(self, each: &[ReplicationSummary], facts: &Facts) -> Vec<f64> {
-        each.iter().map(|one| self.0.value(&Replication { one, facts })).collect()
+    pub(super) fn values(
+        &self,
+        each: &[ReplicationSummary],
+        facts: &Facts,
+        class: Option<usize>,
+    ) -> Vec<f64> {
+        let value = |one: &ReplicationSummary| match class {
+            Some(class) => one.goodput_per_s[class].unwrap_or(0.0),
+            None => self.source.value(&Replication { one, facts }),
+        };
+        each.iter().map(value).collect()
     }
 
     /// The mean over all replications.
-    pub(super) fn mean(self, values: &[f64]) -> Estimate {
+    pub(super) fn mean(&self, values: &[f64]) -> Estimate {
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         let found = estimate(mean, values, Method::Replications);
         // No share is above one.
@@ -124,7 +164,7 @@ impl Gauge {
 
 impl PartialEq for Gauge {
     fn eq(&self, other: &Self) -> bool {
-        self.0.name() == other.0.name()
+        self.name() == other.name()
     }
 }
 
@@ -159,6 +199,10 @@ impl GaugeSource {
 impl Replication<'_> {
     fn span_s(&self) -> f64 {
         self.one.span_ns.max(1) as f64 / 1e9
+    }
+
+    fn share_of_sent(&self, count: u64) -> f64 {
+        count as f64 / (self.one.counts.sent as f64).max(1.0)
     }
 
     fn writes(&self) -> f64 {
@@ -200,13 +244,22 @@ mod tests {
     fn each_gauge_and_each_count_a_task_can_be_stated_by_one_name() {
         let mut names: Vec<String> = GaugeSource::all().map(GaugeSource::name).collect();
         for name in &names {
-            assert_eq!(Gauge::parse(name).expect("it is known").0.name(), *name);
+            assert_eq!(Gauge::parse(name).expect("it is known").name(), *name);
         }
         assert!(
             ["writes_per_task", "packets_per_task", "gaps"].iter().all(|name| Gauge::parse(name).is_ok())
         );
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn a_class_has_its_own_goodput_and_no_other_gauge() {
+        let of_class = Gauge::parse("kv/get.goodput_per_s").expect("it is known");
+        assert_eq!((of_class.class(), of_class.unit()), (Some("kv/get"), Unit::PerS));
+        assert_eq!(of_class.name(), "kv/get.goodput_per_s");
+        assert!(of_class.needs_limit() && !Gauge::parse("replies_per_s").expect("it is known").needs_limit());
+        assert!(Gauge::parse("get.refused_per_s").is_err());
     }
 
     #[test]

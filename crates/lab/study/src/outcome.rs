@@ -83,7 +83,9 @@ fn settings(bench: &CheckedPlan, provenance: &Provenance) -> Settings {
 
 fn panel(bench: &CheckedPlan, known: &KnownPoints, case: usize) -> Panel {
     let (of, workload) = (&bench.plan().cases[case], bench.workload(case));
-    let class = |class: &sluice_workload::Class| Class {
+    let within = of.within.as_ref().and_then(|within| within.limits(&workload.classes).ok());
+    let class = |(at, class): (usize, &sluice_workload::Class)| Class {
+        within_ns: within.as_ref().map(|limits| limits[at].0),
         name: class.name.clone(),
         share: class.share,
         mean_service_ns: class.service.mean_ns(),
@@ -92,7 +94,7 @@ fn panel(bench: &CheckedPlan, known: &KnownPoints, case: usize) -> Panel {
         id: of.id.clone(),
         title: of.title.clone(),
         workload: workload.to_string(),
-        classes: workload.classes.iter().map(class).collect(),
+        classes: workload.classes.iter().enumerate().map(class).collect(),
         capacity_per_s: bench.capacity(case, None),
         series: of.runs.iter().map(|run| series(bench, known, case, run)).collect(),
         paper: bench.plan().claims.iter().filter(|claim| claim.case == case).filter_map(curve).collect(),
@@ -117,6 +119,7 @@ fn point(bench: &CheckedPlan, case: usize, rate: u64, summary: &Summary) -> Poin
         name: class.name.clone(),
         tasks: of.tasks,
         times: of.times.clone(),
+        goodput_per_s: of.goodput_per_s,
     };
     Point {
         offered_per_s: rate as f64,

@@ -157,6 +157,8 @@ impl From<TableAnswer> for v1::TableAnswer {
                 tokens_out: state.tokens_out.0.map(|count| count.0).to_vec(),
                 tasks_in: state.tasks_in.0.map(|count| count.0).to_vec(),
                 tasks_out: state.tasks_out.0.map(|count| count.0).to_vec(),
+                measured_limit: state.measured_limit,
+                refused_busy: state.refused_busy,
             }),
             TableAnswer::Worker(state) => Answer::Worker(v1::WorkerState {
                 row: state.row.map(Into::into),
@@ -193,6 +195,8 @@ impl TryFrom<v1::TableAnswer> for TableAnswer {
                 tokens_out: ring_counts("slice.tokens_out", &state.tokens_out)?,
                 tasks_in: ring_counts("slice.tasks_in", &state.tasks_in)?,
                 tasks_out: ring_counts("slice.tasks_out", &state.tasks_out)?,
+                measured_limit: state.measured_limit,
+                refused_busy: state.refused_busy,
             }),
             Answer::Worker(state) => Self::Worker(WorkerState {
                 row: state.row.map(TryInto::try_into).transpose()?,
@@ -298,14 +302,21 @@ impl From<v1::Feed> for Feed {
 
 impl From<SliceRow> for v1::SliceRow {
     fn from(row: SliceRow) -> Self {
-        let SliceRow { open, limit, retry_after, serving, closed } = row;
+        let SliceRow { open, limit, retry_after, serving, closed, target } = row;
         let bits = |sets: &[Labels]| sets.iter().map(|set| set.0.into()).collect();
         let serving = (serving != Serving::default()).then(|| v1::Serving {
             needs: bits(serving.classes()),
             has: bits(serving.kinds()),
             wished: serving.is_wished(),
         });
-        Self { open, limit, retry_after_ns: retry_after.0, serving, closed: closed.into() }
+        Self {
+            open,
+            limit,
+            retry_after_ns: retry_after.0,
+            serving,
+            closed: closed.into(),
+            target_ns: target.0,
+        }
     }
 }
 
@@ -319,6 +330,7 @@ impl TryFrom<v1::SliceRow> for SliceRow {
             retry_after: Nanos(message.retry_after_ns),
             serving: message.serving.map_or_else(|| Ok(Serving::default()), serving)?,
             closed: number("row.closed", message.closed)?,
+            target: Nanos(message.target_ns),
         })
     }
 }
@@ -499,7 +511,8 @@ mod tests {
         let spine = SpineRow { at: at(), epoch, leaf, generation, start: Serial(4) };
         let sets = [0, 1, 3].map(Labels);
         let serving = Serving::of(&sets, &sets).expect("all are served").wished();
-        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5), serving, closed: 5 };
+        let target = Nanos(u64::MAX);
+        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5), serving, closed: 5, target };
         let sweep =
             Sweep { epoch: Epoch(2), slice: SliceId(1), of: SweepOf::Tasks, left: u16::MAX, carried: None };
         for op in [
@@ -561,6 +574,8 @@ mod tests {
             tokens_out: RingCounts::of_one(Serial(1)),
             tasks_in: RingCounts([7, 8, 9, 10].map(Serial)),
             tasks_out: RingCounts::of_one(Serial(2)),
+            measured_limit: Some(0),
+            refused_busy: u64::MAX,
             ..SliceState::default()
         };
         let worker =

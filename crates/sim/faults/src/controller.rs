@@ -133,6 +133,8 @@ fn plan(scenario: &Scenario) -> Plan {
         limit: scenario.limit,
         sizes: Sizes::new(&SIZES).unwrap_or_default(),
         serving: scenario.worker_labels.serving,
+        // Every other slice has a target of its own.
+        target: scenario.program.traits().target.filter(|_| index % 2 == 1).map(|target| target.times(2)),
     };
     Plan {
         labels: if scenario.program.traits().kinds > 1 { labels::names() } else { Vec::new() },

@@ -408,7 +408,7 @@ impl Oracle {
 
 /// Whether a refused task would have waited for longer than its slice's target.
 const fn is_busy(why: RefusedWhy) -> bool {
-    matches!(why, RefusedWhy::Rejected(RejectReason::Busy))
+    matches!(why, RefusedWhy::Busy { .. })
 }
 
 /// Whether the last try of a refused task found no room.

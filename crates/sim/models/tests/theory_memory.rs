@@ -26,6 +26,7 @@ fn allocations(reference: Reference, tasks: u64) -> u64 {
         parts: 0,
         way_home: Nanos(0),
         passed_over_at_random: None,
+        within: Vec::new(),
     };
     let run = || {
         ideal.run(

@@ -15,10 +15,10 @@ pub enum ClientEffect<'a> {
     /// A task has ended.
     Ended {
         task: TaskId,
-        /// The submitter's number for it.
-        tag: u64,
         /// How many tries were sent.
         attempts: u16,
+        /// The submitter's number for it.
+        tag: u64,
         how: &'a Outcome,
     },
     /// A packet about bytes leaves for a worker: the client asks for them, or has none any more.
@@ -34,7 +34,7 @@ impl<'a> ClientEffect<'a> {
         match action {
             Action::ToSwitch(submit) => Self::Try(submit),
             Action::Done { tag, task, attempts, outcome } => {
-                Self::Ended { task: *task, tag: *tag, attempts: *attempts, how: outcome }
+                Self::Ended { task: *task, attempts: *attempts, tag: *tag, how: outcome }
             }
             Action::Gone { to, packet } => Self::Send(Address::of(to), Packet::Part(*packet)),
             Action::Need { to, packet } => {

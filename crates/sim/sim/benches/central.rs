@@ -80,6 +80,7 @@ fn central(replication: u32, tasks: u64) -> Distribution {
         parts: 0,
         way_home: Nanos(0),
         passed_over_at_random: None,
+        within: Vec::new(),
     };
     let recorder = Recorder::new(recording);
     let measured = ideal.run(requests(replication), recorder, (SEED, replication), &AtomicBool::new(false));

@@ -14,6 +14,8 @@ pub mod racks;
 mod replicate;
 mod software;
 pub mod system;
+mod within;
 
 pub use error::SimError;
 pub use jobs::run_jobs;
+pub use within::Within;

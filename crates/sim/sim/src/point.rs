@@ -15,6 +15,7 @@ use sluice_workload::{Arrivals, Class, Requests, Workload};
 use crate::error::SimError;
 use crate::fabric::{FlowRun, JoinedFabric, Scheme};
 use crate::policy::Policy;
+use crate::within::Within;
 
 /// A rate within this share of a trace's own rate counts as that rate, so that nobody has to type all its
 /// digits.
@@ -43,6 +44,8 @@ pub struct Point {
     /// The classes with workers of their own, and how many (`get` 14, `scan` 18; `get+put` share a slice).
     /// `None`: all workers serve all classes.
     pub slices: Option<Vec<(String, u32)>>,
+    /// The latency within which an answer is in time, if goodput is asked for.
+    pub within: Option<Within>,
 }
 
 impl Point {
@@ -59,6 +62,7 @@ impl Point {
             transient: false,
             repeats: false,
             slices: None,
+            within: None,
         }
     }
 
@@ -115,7 +119,7 @@ impl Point {
                 _ => of_workers,
             },
             Policy::Sparrow(sparrow) => of_workers.min(sparrow.rate_max_per_s()),
-            Policy::Reference(_) | Policy::Datacenter(_) => of_workers,
+            Policy::Reference(_) | Policy::Datacenter(_) | Policy::Overload(_) => of_workers,
             Policy::Fabric(scheme) => {
                 self.flow_run(scheme).map_or(of_workers, |run| of_workers.min(run.rate_max_per_s()))
             }
@@ -125,6 +129,13 @@ impl Point {
     /// The tasks of a replication, the same for every policy.
     pub fn requests(&self, replication: u32) -> Requests {
         Requests::new(&self.workload, self.rate_per_s, self.seed, replication)
+    }
+
+    /// Each class's limit for an answer in time; none if nobody asks. An error is one line that says what
+    /// to change.
+    fn limits(&self) -> Result<Vec<Nanos>, String> {
+        let within = self.within.as_ref().map(|within| within.limits(&self.workload.classes));
+        within.unwrap_or(Ok(Vec::new()))
     }
 
     /// The flows that cross the testbed's fabric; an error is one line that says what to change.
@@ -152,6 +163,7 @@ impl Point {
             parts: self.parts(),
             way_home: self.testbed.way_home(),
             passed_over_at_random: Some(self.passed_over_at_random()),
+            within: self.limits().unwrap_or_default(),
         }
     }
 
@@ -215,11 +227,13 @@ impl Point {
         self.bad_slices()
             .or_else(|| self.bad_labels())
             .or_else(|| self.bad_rings())
+            .or_else(|| self.bad_target())
             .or_else(|| self.bad_server())
             .or_else(|| self.bad_cores())
             .or_else(|| self.bad_racks())
             .or_else(|| self.bad_budgets())
             .or_else(|| self.bad_rate())
+            .or_else(|| self.limits().err())
             .or_else(|| self.bad_flows())
             .or_else(|| self.bad_fabric())
             .or_else(|| self.not_the_traces_rate())
@@ -299,6 +313,21 @@ impl Point {
                 )
             })
         })
+    }
+
+    /// Why the policy's target is no wait that is worth having: it is shorter than a service or a round trip.
+    fn bad_target(&self) -> Option<String> {
+        let Policy::Program(choice) = &self.policy else { return None };
+        let target = choice.traits().target?;
+        let (service, round) = (self.workload.mean_service_ns(), self.testbed.zero_load().0 as f64);
+        let least = [(service, "one service takes on average"), (round, "a round trip takes")];
+        let (least, what) = least.into_iter().find(|(least, _)| (target.0 as f64) < *least)?;
+        Some(format!(
+            "{} has a target that is shorter than what {what}, {:.1} us, so that tasks would be refused which \
+             could be served in time: give a longer one",
+            self.policy,
+            least / 1e3
+        ))
     }
 
     fn bad_server(&self) -> Option<String> {

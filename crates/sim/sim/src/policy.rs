@@ -1,10 +1,11 @@
 //! The policies with their names: switch programs, references without a network's limits, orchestrations of
-//! one server's cores, and the systems of a datacenter's spines and leaves.
+//! one server's cores, controls of overload, and the systems of a datacenter's spines and leaves.
 
 use core::fmt;
 use std::str::FromStr;
 
 use sluice_models::ideal::Reference;
+use sluice_models::overload::OverloadControl;
 use sluice_models::server::Orchestration;
 use sluice_models::sparrow::Sparrow;
 use sluice_switch::registry::{About, Choice};
@@ -31,6 +32,8 @@ pub enum Policy {
     Fabric(Scheme),
     /// Software schedulers that reserve places at workers.
     Sparrow(Sparrow),
+    /// One queue in a server, kept from overload.
+    Overload(OverloadControl),
     /// The system of a datacenter's spines and leaves.
     Datacenter(System),
 }
@@ -53,6 +56,9 @@ impl Policy {
         }
         if name == Sparrow::ABOUT.name {
             return sparrow(text).map(Self::Sparrow).map_err(wrong);
+        }
+        if let Some(control) = OverloadControl::parse(text) {
+            return control.map(Self::Overload).map_err(wrong);
         }
         if let Some(system) = System::parse(text) {
             return system.map(Self::Datacenter).map_err(wrong);
@@ -78,7 +84,8 @@ impl Policy {
             arguments: of.arguments,
             example: of.example,
         });
-        let alone = references.chain(Orchestration::all()).chain([Sparrow::ABOUT]);
+        let alone =
+            references.chain(Orchestration::all()).chain([Sparrow::ABOUT]).chain(OverloadControl::ALL);
         Choice::all().chain(alone).chain(systems).chain(Scheme::all())
     }
 
@@ -93,7 +100,9 @@ impl Policy {
             Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.traits().quota),
             Self::Program(choice) => choice.traits().quota,
             Self::Datacenter(system) => system.tokens(),
-            Self::Reference(_) | Self::Server(_) | Self::Sparrow(_) | Self::Fabric(_) => 0,
+            Self::Reference(_) | Self::Server(_) | Self::Sparrow(_) | Self::Overload(_) | Self::Fabric(_) => {
+                0
+            }
         }
     }
 
@@ -130,7 +139,7 @@ impl Policy {
             Self::Datacenter(system) if system.tokens() > 0 => {
                 ((reply_only + testbed.worker.send).0 as f64, testbed.refill().0 as f64)
             }
-            Self::Datacenter(_) => (reply_only.0 as f64, reply_only.0 as f64),
+            Self::Datacenter(_) | Self::Overload(_) => (reply_only.0 as f64, reply_only.0 as f64),
             Self::Reference(_) | Self::Fabric(_) => (0.0, 0.0),
             Self::Server(orchestration) => {
                 let descriptor = orchestration.descriptor(&testbed.cores).0 as f64;
@@ -159,6 +168,7 @@ impl fmt::Display for Policy {
             Self::Server(orchestration) => orchestration.fmt(f),
             Self::Fabric(scheme) => scheme.fmt(f),
             Self::Sparrow(sparrow) => sparrow.fmt(f),
+            Self::Overload(control) => control.fmt(f),
             Self::Datacenter(system) => system.fmt(f),
         }
     }
@@ -193,6 +203,11 @@ mod tests {
             "server:1,decision=9us",
             "sparrow:2",
             "sparrow:3,schedulers=4,message=200ns,keeps",
+            "codel:50us",
+            "codel:50us,interval=100us",
+            "breakwater:80us",
+            "breakwater:80us,wait=50us",
+            "in-time:200us,shortest",
         ] {
             assert_eq!(Policy::parse(text).unwrap().to_string(), text);
         }
@@ -215,6 +230,10 @@ mod tests {
             ("server:9", "`9` means nothing to server"),
             ("server:decision=2s", "means nothing to server"),
             ("sparrow:0", "places reserved for each task: 1 to 8"),
+            ("codel:50us,interval=10us", "how long waits may be above it before the first drop"),
+            ("breakwater:0us", "the delay below which there are more credits"),
+            ("breakwtaer", "did you mean `breakwater`?"),
+            ("in-time:soon", "`soon` is no limit"),
             ("sparow", "did you mean `sparrow`?"),
             ("rain:1,early=10", "`early=10` means nothing to rain"),
             ("rain:1,early=900%", "`early=900%` means nothing to rain"),

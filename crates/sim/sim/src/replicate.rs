@@ -45,6 +45,10 @@ impl Point {
                 Ok(run) => run.run(recorder, (self.seed, replication), stop),
                 Err(why) => Err(SimError::Point(why)),
             },
+            Policy::Overload(control) => {
+                let measured = control.run(&self.testbed, self.requests(replication), recorder, stop);
+                measured.ok_or(SimError::Stopped)
+            }
             Policy::Sparrow(sparrow) => {
                 let requests = self.requests(replication);
                 let measured = sparrow.run(&self.testbed, requests, recorder, (self.seed, replication), stop);
@@ -72,7 +76,11 @@ impl Point {
                     racks::replicate_below_spines(self, *system, replication, CurveObserver(observer), stop)?;
                 Ok((ran.observer.0, ran.counts, ran.gauges))
             }
-            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) | Policy::Fabric(_) => {
+            Policy::Reference(_)
+            | Policy::Server(_)
+            | Policy::Sparrow(_)
+            | Policy::Overload(_)
+            | Policy::Fabric(_) => {
                 let policy = &self.policy;
                 Err(SimError::Point(format!("{policy} is no program of a switch: replicate it instead")))
             }

@@ -39,6 +39,11 @@ impl Measured {
         per_s(self.backlog.replies, self.span_ns)
     }
 
+    /// A class's answers in time, a second, to tasks of the measured span; `None` if nobody asks.
+    pub fn goodput_per_s(&self, class: usize) -> Option<f64> {
+        Some(per_s(self.classes[class].in_time?, self.span_ns))
+    }
+
     /// Tasks due per second in the measured span.
     pub fn offered_per_s(&self) -> f64 {
         per_s(self.counts.sent, self.span_ns)
@@ -74,6 +79,9 @@ pub struct ClassMeasured {
     pub slowdown_server: Distribution,
     /// The same measures by consecutive parts of the run, in coarse cells.
     pub parts: ClassParts,
+    /// Answers within the latency that is asked for; `None` if nobody asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_time: Option<u64>,
 }
 
 /// A class's tasks in consecutive parts of the run.
@@ -95,7 +103,15 @@ impl ClassMeasured {
         let [latency, scheduling_delay, slowdown_own, slowdown_server] =
             [(); 4].map(|()| Distribution::new());
         let parts = ClassParts::new(parts);
-        Self { mean_service_ns, latency, scheduling_delay, slowdown_own, slowdown_server, parts }
+        Self {
+            mean_service_ns,
+            latency,
+            scheduling_delay,
+            slowdown_own,
+            slowdown_server,
+            parts,
+            in_time: None,
+        }
     }
 
     /// Adds these tasks of the class. One measure is recorded after the other: a histogram does not stay in
@@ -163,6 +179,7 @@ pub struct Backlog {
     pub replies: u64,
 }
 
-fn per_s(count: u64, span_ns: u64) -> f64 {
+/// So many events in a span, per second; 0 for an empty span.
+pub(super) fn per_s(count: u64, span_ns: u64) -> f64 {
     if span_ns == 0 { 0.0 } else { count as f64 * 1e9 / span_ns as f64 }
 }

@@ -3,7 +3,7 @@
 use sluice_outcome::study::{Counts, Gauges};
 use sluice_wire::Nanos;
 
-use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, TaskTimes};
+use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, TaskTimes, per_s};
 use super::pool::SLOWDOWN_UNIT;
 use super::warmup::{Pilot, Warmup};
 
@@ -33,6 +33,8 @@ pub struct Recording {
     /// The largest number of waiting tasks, times the share of idle workers, if each task were sent to a
     /// worker drawn at random; `None` if that is not meaningful.
     pub passed_over_at_random: Option<f64>,
+    /// The latency within which an answer of each class is in time; empty if nobody asks for goodput.
+    pub within: Vec<Nanos>,
 }
 
 /// A task that got a reply.
@@ -148,11 +150,11 @@ enum Phase {
 impl Recorder {
     /// A recorder before the first task.
     pub fn new(recording: Recording) -> Self {
-        let classes: Vec<_> = recording
-            .mean_services_ns
-            .iter()
-            .map(|mean| ClassMeasured::new(*mean, recording.parts))
-            .collect();
+        let class = |(class, mean): (usize, &f64)| ClassMeasured {
+            in_time: recording.within.get(class).map(|_| 0),
+            ..ClassMeasured::new(*mean, recording.parts)
+        };
+        let classes: Vec<_> = recording.mean_services_ns.iter().enumerate().map(class).collect();
         let pilot = (recording.warmup == Warmup::Detect)
             .then(|| Pilot::new((recording.tasks / PILOT_SHARE).max(PILOT_MIN)));
         let mark = if let Warmup::Tasks(tasks) = recording.warmup { tasks + 1 } else { 0 };
@@ -245,6 +247,11 @@ impl Recorder {
         self.phase == Phase::Closed && self.measured_ended == self.measured_sent
     }
 
+    /// Whether answers in time are counted.
+    pub fn counts_goodput(&self) -> bool {
+        !self.recording.within.is_empty()
+    }
+
     /// Tasks that were sent and have not ended, including those of the warm-up.
     pub fn outstanding(&self) -> u64 {
         self.outstanding
@@ -265,6 +272,7 @@ impl Recorder {
         self.backlog.at_random = self.recording.passed_over_at_random;
         let of_tasks = self.counts;
         let failed = of_tasks.refused + of_tasks.unknown + of_tasks.pushed_back;
+        let span_ns = self.closed.since(self.opened).0;
         let counts = Counts {
             sent: self.measured_sent,
             replied: self.measured_ended - failed,
@@ -276,12 +284,19 @@ impl Recorder {
             pushed_back: of_tasks.pushed_back,
             ..counts
         };
+        let in_time = self.classes.iter().map(|class| class.in_time).sum::<Option<u64>>();
+        let goodput =
+            in_time.filter(|_| !self.classes.is_empty()).map_or(Gauges::default(), |in_time| Gauges {
+                goodput_per_s: Some(per_s(in_time, span_ns)),
+                refused_per_s: Some(per_s(of_tasks.refused + of_tasks.pushed_back, span_ns)),
+                ..Gauges::default()
+            });
         Measured {
             classes: self.classes,
             counts,
-            gauges,
+            gauges: gauges.or(&goodput),
             backlog: self.backlog,
-            span_ns: self.closed.since(self.opened).0,
+            span_ns,
             warmup_ns: self.opened.0,
             settled: self.settled,
             depths: Vec::new(),
@@ -290,8 +305,12 @@ impl Recorder {
 
     #[inline(never)]
     fn record_pending(&mut self) {
-        for (class, pending) in self.classes.iter_mut().zip(&mut self.pending) {
+        for (at, (class, pending)) in self.classes.iter_mut().zip(&mut self.pending).enumerate() {
             class.record(pending);
+            if let (Some(in_time), Some(within)) = (&mut class.in_time, self.recording.within.get(at)) {
+                let is_in_time = |task: &&TaskTimes| task.latency_ns <= within.0;
+                *in_time += pending.iter().filter(is_in_time).count() as u64;
+            }
             pending.clear();
         }
     }
@@ -446,6 +465,7 @@ mod tests {
             parts: 0,
             way_home: Nanos(20),
             passed_over_at_random: None,
+            within: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use sluice_outcome::study::{
 use super::caveat::caveat;
 use super::chance;
 use super::distribution::Distribution;
+use super::interval::estimate;
 use super::measured::Measured;
 use super::pool::{PooledValues, SLOWDOWN_UNIT};
 use super::sustained::sustained;
@@ -55,6 +56,10 @@ pub struct ReplicationSummary {
     /// Each class's slowdown at the parts of [`Part::ALL`], in the workload's order; `None` for a class
     /// without tasks.
     pub slowdowns: Vec<Option<[f64; 6]>>,
+    /// Replies per second, to tasks of any time.
+    pub throughput_per_s: f64,
+    /// Each class's answers in time, a second; `None` if nobody asks.
+    pub goodput_per_s: Vec<Option<f64>>,
 }
 
 /// One class of a point.
@@ -63,6 +68,8 @@ pub struct ClassSummary {
     /// Tasks that got a reply.
     pub tasks: u64,
     pub times: Times,
+    /// Answers in time, a second; `None` if nobody asks.
+    pub goodput_per_s: Option<Estimate>,
 }
 
 /// Summarizes a point's replications; without any, all numbers are zero.
@@ -71,6 +78,7 @@ pub fn summarize(measured: &[Measured]) -> Summary {
     let of_class = |class: usize| ClassSummary {
         tasks: measured.iter().map(|one| one.classes[class].latency.count()).sum(),
         times: times(measured, Some(class)),
+        goodput_per_s: goodput(measured, class),
     };
     let latencies = PooledValues::of(measured, None, Measure::LatencyNs);
     let sustained = sustained(measured);
@@ -94,8 +102,22 @@ impl ReplicationSummary {
     fn of(one: &Measured) -> Self {
         let Measured { counts, gauges, span_ns, .. } = *one;
         let slowdowns = one.classes.iter().map(|class| slowdowns(&class.slowdown_own)).collect();
-        Self { counts, gauges, span_ns, depths: one.depths.clone(), slowdowns }
+        Self {
+            counts,
+            gauges,
+            span_ns,
+            depths: one.depths.clone(),
+            slowdowns,
+            throughput_per_s: one.throughput_per_s(),
+            goodput_per_s: (0..one.classes.len()).map(|class| one.goodput_per_s(class)).collect(),
+        }
     }
+}
+
+/// A class's answers in time, a second, over all replications; `None` if nobody asks.
+fn goodput(measured: &[Measured], class: usize) -> Option<Estimate> {
+    let each: Vec<f64> = measured.iter().map(|one| one.goodput_per_s(class)).collect::<Option<_>>()?;
+    Some(estimate(chance::mean(&each), &each, Method::Replications))
 }
 
 fn slowdowns(of: &Distribution) -> Option<[f64; 6]> {

@@ -10,6 +10,7 @@ const WORKERS_MAX: u32 = 4_096;
 /// The chip's 128 Ki entries.
 const QUEUE_MAX: u32 = 128 * 1024;
 const CLIENTS_MAX: u16 = 256;
+const WEIGHT_MAX: u32 = 1_000_000;
 /// The most tasks of one priority that a core may have room for.
 const DEPTH_MAX: u32 = 64;
 /// The longest span of any setting.
@@ -29,6 +30,7 @@ impl Testbed {
         let workers_max = if self.racks.are_none() { WORKERS_MAX } else { racks::WORKERS_MAX };
         whole("workers", self.workers, workers_max)
             .or_else(|| whole("clients", self.clients.into(), CLIENTS_MAX.into()))
+            .or_else(|| self.bad_weights())
             .or_else(|| whole("queue", self.queue, QUEUE_MAX))
             .or_else(|| self.too_long())
             .or_else(|| self.bad_bandwidth())
@@ -42,6 +44,24 @@ impl Testbed {
             .or_else(|| self.bad_retries())
             .or_else(|| self.fabric.as_ref().and_then(|fabric| fabric.complaint(self.workers)))
             .or_else(|| self.bad_background())
+    }
+
+    fn bad_weights(&self) -> Option<String> {
+        let (weights, clients) = (&self.client_weights, usize::from(self.clients));
+        if weights.is_empty() {
+            return None;
+        }
+        if weights.len() != clients {
+            let count = weights.len();
+            return Some(format!(
+                "client_weights has {count} numbers for {clients} clients: write one for each"
+            ));
+        }
+        if let Some(weight) = weights.iter().find(|weight| !(1..=WEIGHT_MAX).contains(*weight)) {
+            return Some(format!("client_weights has a {weight}: write numbers from 1 to {WEIGHT_MAX}"));
+        }
+        (!self.racks.are_none())
+            .then(|| "client_weights are for a single rack: leave them out, or [racks]".to_owned())
     }
 
     fn too_long(&self) -> Option<String> {

@@ -24,6 +24,7 @@ impl Testbed {
             limit: Some(limit),
             sizes: self.sizes_of(classes, tells_apart),
             serving: Serving::default(),
+            target: None,
         }
     }
 }

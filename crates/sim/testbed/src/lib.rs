@@ -59,6 +59,9 @@ pub struct Testbed {
     pub workers: u32,
     /// Clients; they send requests in turn.
     pub clients: u16,
+    /// How much each client sends, relative to the others; empty if all send the same, in turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub client_weights: Vec<u32>,
     /// How many tasks may wait in each slice (C).
     pub queue: u32,
     /// The classes of tasks by size, if the policy has classes: the largest size of each class but the
@@ -213,7 +216,7 @@ pub struct Stalls {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Slow {
-    /// The workers, by number from 0.
+    /// The workers, by number from 0; empty for all.
     pub workers: Vec<u32>,
     /// By which factor everything takes longer.
     pub factor: f64,
@@ -255,6 +258,7 @@ impl Default for Testbed {
             name: "ideal".to_owned(),
             workers: 32,
             clients: 1,
+            client_weights: Vec::new(),
             queue: 8_192,
             sizes: Sizes::default(),
             links: LinkTimes::default(),
@@ -467,13 +471,14 @@ impl Testbed {
 impl Slow {
     /// Whether any worker is ever slow.
     pub fn is_any(&self) -> bool {
-        !self.workers.is_empty() && self.factor > 1.0 && self.length > Nanos(0)
+        self.factor > 1.0 && self.length > Nanos(0)
     }
 
     /// When a worker is slow, and by which factor; `None` if it never is.
     pub fn of(&self, worker: u32) -> Option<SlowTime> {
         let time = SlowTime { factor: self.factor, from: self.from, until: self.from + self.length };
-        (self.is_any() && self.workers.contains(&worker)).then_some(time)
+        let is_slow = self.workers.is_empty() || self.workers.contains(&worker);
+        (self.is_any() && is_slow).then_some(time)
     }
 }
 

@@ -53,6 +53,7 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint, role: SwitchRole) ->
         limit: slice.limit,
         sizes: slice.sizes,
         serving: plan.serving(slice).expect("it was checked"),
+        target: plan.target(slice).expect("it was checked"),
     });
     let mut control = sluice_control::Plan::new(switch, slices.collect());
     control.tier = role.tier();

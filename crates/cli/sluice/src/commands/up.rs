@@ -14,6 +14,11 @@ use crate::args::UpArgs;
 /// Runs what the flags ask for.
 pub(crate) fn run(args: &UpArgs) -> Outcome<()> {
     if args.live.sweep.is_some() {
+        if args.budget.is_some() {
+            return Err(Failure::bad_input(
+                "the tasks of a live sweep have no budgets: leave --budget or --sweep out",
+            ));
+        }
         return sluice_live::run(&sweep(args));
     }
     let stop = Stop::on_signals_and_hangup()?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sluice_live::args::FollowArgs;
+use sluice_sim::Within;
 use sluice_stats::Warmup;
 use sluice_study::checked_plan::warmup;
 use sluice_study::limit::Limit;
@@ -29,6 +30,13 @@ pub(crate) struct SettingArgs {
     /// How many workers, instead of the testbed's.
     #[arg(long, value_name = "COUNT")]
     pub(crate) workers: Option<u32>,
+    /// How much each client sends, relative to the others: 4,1 for two clients of which one sends four times
+    /// as much [default: the testbed's clients, which send the same].
+    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', conflicts_with = "clients")]
+    pub(crate) client_weights: Vec<u32>,
+    /// How many clients, instead of the testbed's; they send the same.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) clients: Option<u16>,
     /// Share of the tasks, 0 to 1, that carry more than the 8 bytes which fit the switch's queue.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) large: f64,
@@ -36,6 +44,10 @@ pub(crate) struct SettingArgs {
     /// [default: all types share all workers].
     #[arg(long, value_name = "SLICES")]
     pub(crate) slices: Option<String>,
+    /// The latency within which an answer is in time: 200us, or one for each type: get=100us,scan=1ms.
+    /// With it, answers in time a second (goodput) and refusals are counted.
+    #[arg(long, value_name = "LATENCY")]
+    pub(crate) within: Option<Within>,
     #[command(flatten)]
     pub(crate) length: LengthArgs,
     /// For how long each task is worth beginning, from when it is due: 200us. A task that has nothing left of

@@ -84,7 +84,9 @@ impl RequestedStudy<'_> {
             workload: self.workload_text()?,
             large: setting.large,
             lasts_ns: None,
-            testbed: toml::Table::new(),
+            testbed: self.clients(),
+            within: setting.within.clone(),
+            overload: false,
             rates: self.offered.map_or(Ok(Vec::new()), |offered| self.rates(offered))?,
             runs: runs.clone(),
         };
@@ -111,6 +113,21 @@ impl RequestedStudy<'_> {
         })
     }
 
+    /// What the flags change about the testbed's clients.
+    fn clients(&self) -> toml::Table {
+        let SettingArgs { clients, client_weights: weights, .. } = self.setting;
+        let mut changes = toml::Table::new();
+        if let Some(clients) = clients {
+            changes.insert("clients".to_owned(), i64::from(*clients).into());
+        }
+        if !weights.is_empty() {
+            let each: Vec<_> = weights.iter().map(|weight| i64::from(*weight)).collect();
+            changes.insert("clients".to_owned(), (weights.len() as i64).into());
+            changes.insert("client_weights".to_owned(), each.into());
+        }
+        changes
+    }
+
     /// The command that runs the study again, with everything that decides its result.
     fn again(&self) -> String {
         let setting = self.setting;
@@ -129,9 +146,15 @@ impl RequestedStudy<'_> {
             ("--workload", Some(format!("'{}'", setting.workload))),
             ("--testbed", Some(setting.testbed.clone())),
             ("--workers", setting.workers.map(|workers| workers.to_string())),
+            ("--clients", setting.clients.map(|clients| clients.to_string())),
+            (
+                "--client-weights",
+                (!setting.client_weights.is_empty()).then(|| weights(&setting.client_weights)),
+            ),
             ("--large", (setting.large > 0.0).then(|| setting.large.to_string())),
             ("--slices", setting.slices.clone()),
             ("--budget", setting.budget.map(show_span)),
+            ("--within", setting.within.as_ref().map(ToString::to_string)),
             ("--tasks", Some(length.tasks.to_string())),
             ("--replications", Some(length.replications.to_string())),
             ("--warm-up", warm_up),
@@ -205,6 +228,11 @@ impl RequestedStudy<'_> {
     fn workload(&self) -> Outcome<Workload> {
         Workload::parse(&self.setting.workload).map_err(Failure::bad_input)
     }
+}
+
+/// Weights as the flag takes them.
+fn weights(each: &[u32]) -> String {
+    each.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The length of each replication.

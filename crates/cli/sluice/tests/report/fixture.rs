@@ -35,7 +35,8 @@ const WORKERS: f64 = 32.0;
 /// Ten policies on one class, with the paper's numbers, verdicts, a comparison and searches.
 pub(crate) fn one_class() -> StudyOutcome {
     let service_ns = 10_000.0;
-    let classes = vec![Class { name: "task".to_owned(), share: 1.0, mean_service_ns: service_ns }];
+    let classes =
+        vec![Class { name: "task".to_owned(), share: 1.0, mean_service_ns: service_ns, within_ns: None }];
     let series = KINDS.iter().map(|kind| series(*kind, &classes, Source::Simulator)).collect();
     let paper = [
         ("Rain", "rain:1", 51_000.0),
@@ -62,7 +63,12 @@ pub(crate) fn one_class() -> StudyOutcome {
 
 /// A study with two classes, slices, and slowdowns in the main picture.
 pub(crate) fn two_classes() -> StudyOutcome {
-    let class = |name: &str, share, mean_service_ns| Class { name: name.to_owned(), share, mean_service_ns };
+    let class = |name: &str, share, mean_service_ns| Class {
+        name: name.to_owned(),
+        share,
+        mean_service_ns,
+        within_ns: None,
+    };
     let classes = vec![class("get", 0.9, 8_000.0), class("scan", 0.1, 107_000.0)];
     let of = |place: usize| series(KINDS[place], &classes, Source::Simulator);
     let mut series = [1, 4, 5, 7, 8].map(of).to_vec();
@@ -83,7 +89,8 @@ pub(crate) fn two_classes() -> StudyOutcome {
 /// A dilated study with predictions and measurements that was stopped early.
 pub(crate) fn live() -> StudyOutcome {
     let service_ns = 1_000_000.0;
-    let classes = vec![Class { name: "hold".to_owned(), share: 1.0, mean_service_ns: service_ns }];
+    let classes =
+        vec![Class { name: "hold".to_owned(), share: 1.0, mean_service_ns: service_ns, within_ns: None }];
     let both = |place: usize| {
         [Source::Simulator, Source::Live].map(|source| {
             let mut series = series(KINDS[place], &classes, source);
@@ -188,6 +195,7 @@ fn point(kind: Kind, load: f64, capacity_per_s: f64, mean_ns: f64, classes: &[Cl
                 name: class.name.clone(),
                 tasks: (sent as f64 * class.share) as u64,
                 times: times(class.mean_service_ns),
+                goodput_per_s: None,
             })
             .collect(),
         gauges: Gauges {

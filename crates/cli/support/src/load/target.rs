@@ -112,6 +112,7 @@ fn translate(ended: &client::EndedTask, start: Nanos, kind: usize, due: Nanos) -
         TaskOutcome::Refused(RefusedWhy::TooLong) => (None, Ending::Refused("too_long")),
         TaskOutcome::Refused(RefusedWhy::NoClass { .. }) => (None, Ending::Refused("no_class")),
         TaskOutcome::Refused(RefusedWhy::UnknownLabel) => (None, Ending::Refused("unknown_label")),
+        TaskOutcome::Refused(RefusedWhy::Busy { .. }) => (None, Ending::Refused(reject(RejectReason::Busy))),
         TaskOutcome::Refused(RefusedWhy::NoSlice(_)) => (None, Ending::Refused(UNKNOWN_TYPE)),
         TaskOutcome::Refused(RefusedWhy::Rejected(reason)) => (None, Ending::Refused(reject(*reason))),
         TaskOutcome::Unknown(UnknownWhy::Deadline) => (None, Ending::Unknown("deadline")),

@@ -76,6 +76,7 @@ impl Plan {
         self.change_folders(changes);
         self.change_load(changes)?;
         super::racks::check(&self).map_err(Failure::bad_input)?;
+        super::waits::check(&self).map_err(Failure::bad_input)?;
         Ok(self)
     }
 

@@ -28,6 +28,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     software(plan)?;
     super::labels::check(plan)?;
     load(plan)?;
+    super::waits::check(plan)?;
     adaptive(plan)?;
     events(plan)
 }

@@ -19,6 +19,7 @@ mod request;
 mod runs_live;
 mod target;
 mod types;
+mod waits;
 mod workers;
 
 use std::path::Path;

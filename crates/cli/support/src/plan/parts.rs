@@ -145,6 +145,12 @@ pub struct SlicePlan {
     #[serde(default, deserialize_with = "keys::some_whole::<_, _, 1, { 1 << 20 }>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
+    /// The longest wait in the switch that is worth having.
+    #[serde(default, with = "keys::some_text", skip_serializing_if = "Option::is_none")]
+    pub target: Option<Duration>,
+    /// The latency that tasks should have at the 99th percentile; the target follows from it.
+    #[serde(default, with = "keys::some_text", skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Duration>,
     /// Where classes of tasks end that go by size, if the policy has classes.
     #[serde(default, with = "sizes", skip_serializing_if = "Sizes::is_none")]
     pub sizes: Sizes,
@@ -314,9 +320,12 @@ const fn one() -> u16 {
 }
 
 impl Plan {
-    /// The scheduler of the workers' switch; below a spine, their leaf's.
+    /// The scheduler of the workers' switch; below a spine, their leaf's. Slices have targets in it if the
+    /// plan gives any and the policy can have them.
     pub fn program(&self) -> Choice {
-        live_program(&self.policy).expect("it was read once")
+        let choice = live_program(&self.policy).expect("it was read once");
+        let is_wanted = self.slices.iter().any(|slice| slice.target.or(slice.latency).is_some());
+        if is_wanted { choice.with("target").unwrap_or(choice) } else { choice }
     }
 
     /// How many tasks a worker may have granted or held: from the plan, otherwise from the scheduler.

@@ -20,7 +20,8 @@ pub const fn still_counts(packet: &mut Packet) -> bool {
 #[cfg(test)]
 mod tests {
     use sluice_wire::{
-        Attempt, ClientId, Incarnation, Notice, Part, Reject, RejectReason, Reply, Serial, TaskId, TaskType,
+        Attempt, ClientId, Incarnation, Notice, Part, Reject, RejectReason, Reply, Serial, SliceLoad, TaskId,
+        TaskType,
     };
 
     use super::*;
@@ -33,8 +34,8 @@ mod tests {
         let (epoch, client, attempt) = (Epoch(7), ClientId(0), Attempt(1));
         let task = TaskId { incarnation: Incarnation(1), sequence: Serial(1) };
         let reason = RejectReason::NoWorkers;
-        let (task_type, behind, retry_after_ns) = (TaskType(0), 0, 0);
-        let reject = Reject { epoch, client, task, attempt, task_type, reason, behind, retry_after_ns };
+        let (task_type, behind, retry_after_ns, load) = (TaskType(0), 0, 0, SliceLoad::default());
+        let reject = Reject { epoch, client, task, attempt, task_type, reason, behind, retry_after_ns, load };
         let notice = Notice { epoch, client, task, attempt };
         for mut told in [Packet::Reject(reject), Packet::Notice(notice)] {
             assert!(!still_counts(&mut told), "{told:?}");

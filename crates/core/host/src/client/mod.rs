@@ -23,6 +23,7 @@ mod budget;
 mod bundle;
 mod fetches;
 mod fetching;
+mod pace;
 mod rejects;
 mod renewal;
 mod shares;
@@ -292,6 +293,10 @@ impl Client {
         if !self.shares.has_room(share, now) {
             return Err(Busy::ShareSpent);
         }
+        if let Err(retry_after) = self.shares.keep_pace(share, now) {
+            self.stats.refused_here += 1;
+            return Ok(self.end_unsent(submission, RefusedWhy::Busy { retry_after }, out));
+        }
         let sequence = self.slots.claim(self.next).ok_or(Busy::CellsSpent)?;
         self.next = sequence.plus(1);
         self.shares.charge(share);
@@ -344,6 +349,8 @@ impl Client {
             self.stats.late += 1;
             return;
         }
+        let share = self.slots.get(id).share;
+        self.shares.waited(share, now, Nanos(reply.switch_wait_ns.into()));
         let outcome = match reply.status {
             ReplyStatus::Gone => Outcome::Unknown(UnknownWhy::ReplyGone),
             ReplyStatus::Old => Outcome::Unknown(UnknownWhy::TooOld),

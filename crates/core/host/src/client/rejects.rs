@@ -61,16 +61,16 @@ impl Client {
             // The controller knows how many workers there are now, and whether another switch has some.
             self.ask_renewal(now, settings, out);
         }
+        if reject.reason == RejectReason::Busy {
+            return self.end_busy(now, id, reject, out);
+        }
         let slot = self.slots.get(id);
-        if slot.kept_back {
+        let is_final =
+            matches!(reject.reason, RejectReason::UnknownType | RejectReason::Unserved | RejectReason::Late);
+        if slot.kept_back && !is_final {
             return;
         }
         let again = now + Nanos(u64::from(reject.retry_after_ns));
-        // A busy slice is told at once: the application knows best whether its task is still worth a retry.
-        let is_final = matches!(
-            reject.reason,
-            RejectReason::UnknownType | RejectReason::Unserved | RejectReason::Busy | RejectReason::Late
-        );
         if slot.may_retry(again) && !is_final {
             if !living {
                 return;
@@ -83,6 +83,19 @@ impl Client {
         }
         if let Some(why) = self.slots.get(id).refused() {
             self.end(id, Outcome::Refused(why), out);
+        }
+    }
+
+    /// The task would have waited for longer than its slice's target. It ends at once, unless an earlier
+    /// attempt may have run: the application knows best whether it is still worth a retry.
+    #[cold]
+    fn end_busy(&mut self, now: Nanos, id: u32, reject: &Reject, out: &mut Vec<Action>) {
+        let target = Nanos(u64::from(reject.retry_after_ns));
+        let slot = self.slots.get(id);
+        let (share, is_refused) = (slot.share, slot.refused().is_some());
+        self.shares.is_busy(share, now, target, reject.load);
+        if is_refused {
+            self.end(id, Outcome::Refused(RefusedWhy::Busy { retry_after: target }), out);
         }
     }
 
@@ -185,7 +198,9 @@ mod tests {
     use alloc::vec;
 
     use sluice_wire::registrations::ClientRegistration;
-    use sluice_wire::{ClientId, Endpoint, Epoch, Incarnation, Key, Packet, Serial, SliceId, Submit};
+    use sluice_wire::{
+        ClientId, Endpoint, Epoch, Incarnation, Key, Packet, Serial, SliceId, SliceLoad, Submit,
+    };
 
     use super::super::{Busy, Submission};
     use super::*;
@@ -252,9 +267,25 @@ mod tests {
         }
 
         fn reject(&mut self, to: &Submit) {
+            self.reject_for(to, RejectReason::QueueFull);
+        }
+
+        fn reject_for(&mut self, to: &Submit, reason: RejectReason) {
             let Submit { epoch, client, task, attempt, task_type, .. } = *to;
-            let (reason, retry_after_ns) = (RejectReason::QueueFull, 1_000_000);
-            self.hear(Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns });
+            let is_busy = reason == RejectReason::Busy;
+            let load = if is_busy { SliceLoad { room: 1, clients: 2 } } else { SliceLoad::default() };
+            let retry_after_ns = 1_000_000;
+            self.hear(Reject {
+                epoch,
+                client,
+                task,
+                attempt,
+                task_type,
+                reason,
+                behind: 0,
+                retry_after_ns,
+                load,
+            });
         }
 
         fn hear(&mut self, reject: Reject) {
@@ -278,7 +309,8 @@ mod tests {
         bench.settings.retry_burst = 8;
         let Submit { epoch, client, task, attempt, task_type, .. } = bench.offer().expect("there is room");
         let (reason, retry_after_ns) = (RejectReason::NoWorkers, 1_000_000);
-        let said = Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns };
+        let (behind, load) = (0, SliceLoad::default());
+        let said = Reject { epoch, client, task, attempt, task_type, reason, behind, retry_after_ns, load };
         for forged in [
             Reject { task: TaskId { incarnation: Incarnation(2), ..task }, ..said },
             Reject { task: TaskId { sequence: task.sequence.plus(1), ..task }, ..said },
@@ -374,6 +406,56 @@ mod tests {
         assert!(held(&mut bench), "of five tries, two ended their tasks and two came late");
         bench.now = bench.now + bench.settings.timeout(3);
         assert!(!held(&mut bench), "they are given up");
+    }
+
+    #[test]
+    fn a_final_reject_ends_a_task_that_waits_for_room_at_once() {
+        for reason in [RejectReason::Busy, RejectReason::UnknownType, RejectReason::Unserved] {
+            let mut bench = Bench::new();
+            let tasks = [bench.offer(), bench.offer()].map(|task| task.expect("there is room"));
+            bench.grant(1, 1);
+            bench.now = bench.now + bench.settings.timeout(0);
+            bench.client.tick(bench.now, &bench.settings, &mut bench.out);
+            let kept: Vec<u32> = bench.client.slots.ids().collect();
+            let kept = kept.into_iter().find(|id| bench.client.slots.get(*id).kept_back);
+            let sequence = bench.client.slots.get(kept.expect("one of two is beyond the share")).sequence;
+            let late = tasks.iter().find(|task| task.task.sequence == sequence).expect("it was sent");
+            bench.out.clear();
+            bench.reject_for(late, reason);
+            let ended = |action: &Action| match action {
+                Action::Done { task, outcome: Outcome::Refused(_), .. } => *task == late.task,
+                _ => false,
+            };
+            assert!(bench.out.iter().any(ended), "{reason:?}: {:?}", bench.out);
+        }
+    }
+
+    #[test]
+    fn a_busy_slice_is_told_with_a_hint_and_what_is_beyond_the_share_is_not_sent() {
+        let mut bench = Bench::new();
+        bench.grant(1, 100);
+        let first = bench.offer().expect("there is room");
+        bench.reject_for(&first, RejectReason::Busy);
+        let hint = RefusedWhy::Busy { retry_after: Nanos(1_000_000) };
+        let told = |out: &[Action]| {
+            let outcome = |action: &Action| match action {
+                Action::Done { attempts, outcome, .. } => Some((*attempts, *outcome)),
+                _ => None,
+            };
+            out.iter().find_map(outcome)
+        };
+        assert_eq!(told(&bench.out), Some((1, Outcome::Refused(hint))));
+        bench.out.clear();
+        assert!(bench.offer().is_ok(), "one task in 1 ms × 2 / 4 is the share");
+        let task = Submission { deadline: Nanos(u64::MAX), retry: true, ..Submission::default() };
+        assert!(bench.client.submit(bench.now, &bench.settings, task, &mut bench.out).is_ok());
+        let Some((0, Outcome::Refused(RefusedWhy::Busy { retry_after }))) = told(&bench.out) else {
+            panic!("{:?}", bench.out)
+        };
+        assert!(retry_after > Nanos(0) && bench.client.stats().refused_here == 1);
+        bench.now = bench.now + retry_after;
+        bench.out.clear();
+        assert!(bench.offer().is_ok(), "the hint is right");
     }
 
     #[test]

@@ -4,13 +4,16 @@
 //! of its own. Therefore the client charges repeats to the share too, until they are answered or would have
 //! been given up. New tasks wait until that room is free.
 
+use alloc::boxed::Box;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::mem;
 
 use sluice_wire::registrations::{ClientRegistration, Sizes};
-use sluice_wire::{Nanos, Serial, SliceId, TaskType};
+use sluice_wire::{Nanos, Serial, SliceId, SliceLoad, TaskType};
+
+use super::pace::SharePace;
 
 /// The index of the share for all task types that the grant maps to no slice.
 const UNMAPPED: u32 = 0;
@@ -30,12 +33,14 @@ struct Share {
     sizes: Sizes,
     /// Charged tasks that wait for room before they are sent again, oldest first.
     kept_back: VecDeque<Serial>,
+    /// How often a task may be sent, while the slice is busy.
+    pace: Option<Box<SharePace>>,
 }
 
 impl Share {
     fn new(slice: Option<SliceId>, limit: u32, sizes: Sizes) -> Self {
         let (left_behind, kept_back) = (BinaryHeap::new(), VecDeque::new());
-        Self { slice, limit, used: 0, repeats: 0, left_behind, sizes, kept_back }
+        Self { slice, limit, used: 0, repeats: 0, left_behind, sizes, kept_back, pace: None }
     }
 
     /// The charged tasks that are being tried.
@@ -63,6 +68,8 @@ pub(super) struct Shares {
     each: Vec<Share>,
     /// How many tasks are kept back in all shares together.
     kept_back: usize,
+    /// How many slices are busy.
+    busy: usize,
 }
 
 impl Shares {
@@ -84,7 +91,7 @@ impl Shares {
         let mut routes: Vec<_> = grant.slices.iter().map(|(kind, slice)| (*kind, share_of(*slice))).collect();
         routes.sort_by_key(|(kind, _)| *kind);
         routes.dedup_by_key(|(kind, _)| *kind);
-        Self { routes, each, kept_back: 0 }
+        Self { routes, each, kept_back: 0, busy: 0 }
     }
 
     /// The share to which tasks of this type are charged.
@@ -113,6 +120,48 @@ impl Shares {
     /// rejected.
     pub(super) fn has_repeats(&mut self, share: u32, now: Nanos) -> bool {
         self.each.get_mut(share as usize).is_some_and(|share| share.held_by_repeats(now) > 0)
+    }
+
+    /// Takes a new task into account, if the pace of a busy slice allows it; else says for how long none may
+    /// be sent.
+    #[inline]
+    pub(super) fn keep_pace(&mut self, share: u32, now: Nanos) -> Result<(), Nanos> {
+        if self.busy == 0 { Ok(()) } else { self.take_pace(share, now) }
+    }
+
+    #[cold]
+    fn take_pace(&mut self, share: u32, now: Nanos) -> Result<(), Nanos> {
+        let pace = self.each.get_mut(share as usize).and_then(|share| share.pace.as_mut());
+        pace.map_or(Ok(()), |pace| pace.take(now))
+    }
+
+    /// A task was refused because the slice is busy; `target` is the longest wait there.
+    pub(super) fn is_busy(&mut self, share: u32, now: Nanos, target: Nanos, load: SliceLoad) {
+        let Some(share) = self.each.get_mut(share as usize) else { return };
+        match &mut share.pace {
+            Some(pace) => pace.refused(now, target, load),
+            none => {
+                *none = SharePace::new(now, target, load, share.used).map(Box::new);
+                self.busy += usize::from(none.is_some());
+            }
+        }
+    }
+
+    /// A task of the share waited in the switch for so long.
+    #[inline]
+    pub(super) fn waited(&mut self, share: u32, now: Nanos, wait: Nanos) {
+        if self.busy > 0 {
+            self.note_wait(share, now, wait);
+        }
+    }
+
+    #[cold]
+    fn note_wait(&mut self, share: u32, now: Nanos, wait: Nanos) {
+        let Some(share) = self.each.get_mut(share as usize) else { return };
+        if share.pace.as_mut().is_some_and(|pace| !pace.waited(now, wait)) {
+            share.pace = None;
+            self.busy -= 1;
+        }
     }
 
     /// Charges a repeat: an attempt of a task of which another attempt may still wait.
@@ -148,7 +197,9 @@ impl Shares {
         for share in &mut self.each {
             share.repeats = 0;
             share.left_behind.clear();
+            share.pace = None;
         }
+        self.busy = 0;
     }
 
     /// Takes over the attempts of ended tasks from the shares of an earlier grant, slice by slice.
@@ -156,6 +207,8 @@ impl Shares {
         for share in &mut self.each {
             if let Some(same) = earlier.each.iter_mut().find(|of| of.slice == share.slice) {
                 share.left_behind = mem::take(&mut same.left_behind);
+                share.pace = same.pace.take();
+                self.busy += usize::from(share.pace.is_some());
             }
         }
     }

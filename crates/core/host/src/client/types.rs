@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use sluice_units::show_span;
 use sluice_wire::serving::Labels;
 use sluice_wire::{
     Budget, Endpoint, Handle, Nanos, Need, Part, Payload, RejectReason, Reply, Submit, TASK_BYTES_MAX,
@@ -169,12 +170,19 @@ pub enum CutOff {
 /// Why a task certainly did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusedWhy {
-    /// The switch rejected every attempt. The reason is the last one's, and never the one that
-    /// [`RefusedWhy::NoSlice`] or [`RefusedWhy::Late`] stands for.
+    /// The switch rejected every attempt. The reason is the last one's, and never one that
+    /// [`RefusedWhy::NoSlice`], [`RefusedWhy::Busy`] or [`RefusedWhy::Late`] stands for.
     Rejected(RejectReason),
     /// No slice takes this type. The client does not retry: the next attempt would meet the same switch
     /// tables.
     NoSlice(TaskType),
+    /// More tasks come than the slice can serve in time: the switch refused this one because it would have
+    /// waited for longer than the slice's target, or the client did because it had sent its share. It is not
+    /// tried again.
+    Busy {
+        /// After this time another task has a chance.
+        retry_after: Nanos,
+    },
     /// The deadline had already passed at submission.
     NeverSent,
     /// The task's budget was spent before the task could begin.
@@ -199,6 +207,7 @@ impl RefusedWhy {
     pub(super) const fn of(reason: RejectReason, task_type: TaskType) -> Self {
         match reason {
             RejectReason::UnknownType => Self::NoSlice(task_type),
+            RejectReason::Busy => Self::Busy { retry_after: Nanos(0) },
             RejectReason::Late => Self::Late(CutOff::Switch),
             reason => Self::Rejected(reason),
         }
@@ -213,6 +222,12 @@ impl fmt::Display for RefusedWhy {
                 f,
                 "no slice takes type {task_type}: add it to a slice's types in the plan, map it to one (`sluice map`), or send \
                  another type"
+            ),
+            Self::Busy { retry_after } => write!(
+                f,
+                "more tasks come than its slice can serve in time: offer one again after {}, send less, or \
+                 start more workers",
+                show_span(*retry_after)
             ),
             Self::NeverSent => f.write_str(
                 "its deadline passed before it could be sent: give it a later one, or send less at once",
@@ -385,6 +400,8 @@ pub struct ClientStats {
     pub replied: u64,
     /// Tasks that ended refused.
     pub refused: u64,
+    /// Of these, tasks that were not sent, because the client had sent its share to a busy slice.
+    pub refused_here: u64,
     /// Of these, tasks whose budget was spent at the client.
     pub over_budget_here: u64,
     /// Of these, tasks whose budget was spent in the switch.

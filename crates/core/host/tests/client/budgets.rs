@@ -4,7 +4,8 @@ use sluice_host::client::{
     Action, Client, ClientSettings, ClientStats, CutOff, Outcome, RefusedWhy, Submission, UnknownWhy,
 };
 use sluice_wire::{
-    Attempt, Budget, Incarnation, Nanos, Packet, Reject, RejectReason, Reply, ReplyStatus, Serial, Submit,
+    Attempt, Budget, Incarnation, Nanos, Packet, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceLoad,
+    Submit,
 };
 
 use crate::machine::{GET, grant};
@@ -65,7 +66,9 @@ impl Bench {
     fn reject(&mut self, to: &Submit, reason: RejectReason, after: Nanos) {
         let Submit { epoch, client, task, attempt, task_type, .. } = *to;
         let retry_after_ns = after.saturated();
-        let packet = Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns };
+        let load = SliceLoad::default();
+        let packet =
+            Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns, load };
         self.client.packet(self.now, &self.settings, &Packet::Reject(packet), &mut self.out);
     }
 

@@ -4,8 +4,8 @@ use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission, U
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Attempt, BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Packet, Part, Payload,
-    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TASK_BYTES_MAX, TaskId, TaskType,
-    WorkerId,
+    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, SliceLoad, Submit, TASK_BYTES_MAX, TaskId,
+    TaskType, WorkerId,
 };
 
 const LONG: u32 = 5_000;
@@ -252,6 +252,7 @@ fn a_task_whose_retry_was_rejected_is_not_refused_while_an_earlier_try_s_reply_i
         reason,
         behind: 0,
         retry_after_ns,
+        load: SliceLoad::default(),
     }));
     bench.reply(&first, WORKER, LONG);
     bench.rest();

@@ -6,7 +6,8 @@ use sluice_host::client::{
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Age, Attempt, BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet,
-    Part, Payload, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TaskId, TaskType,
+    Part, Payload, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, SliceLoad, Submit, TaskId,
+    TaskType,
 };
 
 const ME: Incarnation = Incarnation(0xfeed);
@@ -143,8 +144,18 @@ fn reply_with(to: &Submit, status: ReplyStatus) -> Packet {
 pub(super) fn reject(to: &Submit, hint_ms: u64) -> Packet {
     let Submit { epoch, client, task, attempt, task_type, .. } = *to;
     let retry_after_ns = Nanos::from_millis(hint_ms).saturated();
-    let reason = RejectReason::QueueFull;
-    Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns })
+    let (reason, load) = (RejectReason::QueueFull, SliceLoad::default());
+    Packet::Reject(Reject {
+        epoch,
+        client,
+        task,
+        attempt,
+        task_type,
+        reason,
+        behind: 0,
+        retry_after_ns,
+        load,
+    })
 }
 
 fn notice(to: &Submit, epoch: u32) -> Packet {
@@ -154,8 +165,18 @@ fn notice(to: &Submit, epoch: u32) -> Packet {
 /// The REJECT of a type that no slice takes; it names no retry time.
 fn no_slice(to: &Submit) -> Packet {
     let Submit { epoch, client, task, attempt, task_type, .. } = *to;
-    let reason = RejectReason::UnknownType;
-    Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns: 0 })
+    let (reason, retry_after_ns, load) = (RejectReason::UnknownType, 0, SliceLoad::default());
+    Packet::Reject(Reject {
+        epoch,
+        client,
+        task,
+        attempt,
+        task_type,
+        reason,
+        behind: 0,
+        retry_after_ns,
+        load,
+    })
 }
 
 pub(super) const REJECTED: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));

@@ -10,7 +10,7 @@ use sluice_host::client::{
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Attempt, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet, Payload,
-    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TaskId, TaskType,
+    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, SliceLoad, Submit, TaskId, TaskType,
 };
 
 const ME: Incarnation = Incarnation(77);
@@ -236,6 +236,7 @@ impl World {
                     reason,
                     behind: 0,
                     retry_after_ns,
+                    load: SliceLoad::default(),
                 })
             }
             Answer::Notice { ahead } => {
@@ -278,6 +279,7 @@ impl World {
                 reason,
                 behind: 0,
                 retry_after_ns: 0,
+                load: SliceLoad::default(),
             }),
         });
     }
@@ -389,6 +391,7 @@ impl World {
             Outcome::Refused(RefusedWhy::Late(_) | RefusedWhy::LongBudget) => panic!("nobody has a budget"),
             Outcome::Refused(RefusedWhy::NoClass { .. }) => panic!("nobody asks for a class"),
             Outcome::Refused(RefusedWhy::UnknownLabel) => panic!("nobody asks for a label"),
+            Outcome::Refused(RefusedWhy::Busy { .. }) => panic!("no slice has a target"),
             Outcome::Refused(RefusedWhy::TooLong) => panic!("no task is so long"),
             Outcome::Refused(RefusedWhy::NoSlice(_)) => panic!("a slice takes every type"),
             Outcome::Refused(RefusedWhy::NeverSent) => {

@@ -5,7 +5,7 @@ use sluice_host::client::{Action, Client, ClientSettings, Submission, Urgency};
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet, Part, Payload,
-    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TaskType, WorkerId,
+    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, SliceLoad, Submit, TaskType, WorkerId,
 };
 
 use super::{assert_later, jump};
@@ -155,6 +155,7 @@ impl Bench {
                     reason,
                     behind: 0,
                     retry_after_ns: hint,
+                    load: SliceLoad::default(),
                 })
             }
             Step::Notice { epoch: newer, .. } => {

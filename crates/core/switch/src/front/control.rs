@@ -22,7 +22,10 @@ fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
         TableOp::SetType(of, slice) => front.set_type(of, slice)?,
         TableOp::ReadType(of) => return Some(TableAnswer::Type(*front.tables.types.get(of.0 as usize)?)),
         TableOp::SetNeeds(of, needs) => front.set_needs(of, needs)?,
-        TableOp::SetSlice(slice, row) => front.set_slice(slice, row)?,
+        TableOp::SetSlice(slice, row) => {
+            let before = front.set_slice(slice, row)?;
+            program.slice_set(slice, &before, &row);
+        }
         TableOp::ReadSlice(slice) => return read_slice(program, slice).map(TableAnswer::Slice),
         TableOp::SetWorker(worker, row) => {
             front.set_worker(worker, row)?;
@@ -77,12 +80,13 @@ impl Front {
         Some(())
     }
 
-    fn set_slice(&mut self, slice: SliceId, row: SliceRow) -> Option<()> {
+    /// Writes a slice's row; returns the row before.
+    fn set_slice(&mut self, slice: SliceId, row: SliceRow) -> Option<SliceRow> {
         if row.limit > self.config.tasks_per_slice {
             return None;
         }
-        *self.tables.slices.get_mut(slice.0 as usize)? = row;
-        Some(())
+        let held = self.tables.slices.get_mut(slice.0 as usize)?;
+        Some(core::mem::replace(held, row))
     }
 
     fn set_worker(&mut self, worker: WorkerId, row: Option<WorkerRow>) -> Option<()> {
@@ -114,7 +118,10 @@ impl Front {
     /// Writes or removes a client's row. A new row sets its replay cells to the try before the first that
     /// may come.
     fn set_client(&mut self, client: ClientId, row: Option<(ClientRow, Serial)>) -> Option<()> {
-        *self.tables.clients.get_mut(client.0 as usize)? = row.map(|(row, _)| row);
+        let held = self.tables.clients.get_mut(client.0 as usize)?;
+        let before = core::mem::replace(held, row.map(|(row, _)| row));
+        self.tables.registered += u32::from(row.is_some());
+        self.tables.registered -= u32::from(before.is_some());
         if let Some((_, floor)) = row {
             let cells = self.config.replay_cells as usize;
             let before = replay_word(Serial(floor.0.wrapping_sub(1)), Attempt(u16::MAX));

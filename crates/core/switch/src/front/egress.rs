@@ -3,7 +3,7 @@
 use sluice_wire::tables::WorkerRow;
 use sluice_wire::{
     Answer, Counters, Dispatch, Empty, Endpoint, Epoch, Nanos, Nonce, Notice, Packet, Payload, Place, Reject,
-    RejectReason, Reply, Serial, Submit, WorkerId,
+    RejectReason, Reply, Serial, SliceLoad, Submit, WorkerId,
 };
 
 use super::{Front, Granted, Queued};
@@ -105,6 +105,20 @@ impl Front {
         self.turn_away(submit, reason, None)
     }
 
+    /// Tells the client that its task would wait for longer than the slice's target, and what clients share.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reject_busy(&self, submit: &Submit, room: u32, target: Nanos) -> Verdict {
+        let (retry_after_ns, load) =
+            (target.saturated(), SliceLoad { room, clients: self.tables.registered });
+        match self.turn_away(submit, RejectReason::Busy, None) {
+            Verdict::Send { to, packet: Packet::Reject(reject) } => {
+                Verdict::Send { to, packet: Packet::Reject(Reject { retry_after_ns, load, ..reject }) }
+            }
+            unsent => unsent,
+        }
+    }
+
     /// Rejects a task. If this leaf does not know the client, the REJECT goes through the spine that the
     /// task came from. Kept apart from [`Self::reject`], so that tasks which are taken do not pay for it.
     #[inline(never)]
@@ -198,6 +212,7 @@ impl Front {
             reason,
             behind: 0,
             retry_after_ns: retry_after.saturated(),
+            load: SliceLoad::default(),
         }
     }
 }

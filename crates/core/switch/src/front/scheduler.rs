@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 
-use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, WorkerRow};
+use sluice_wire::tables::{SliceRow, SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{
     Dispatch, Endpoint, Nanos, Rank, Reject, Reply, SliceId, Submit, Sweep, TaskJob, Update, WorkerId,
 };
@@ -106,6 +106,9 @@ pub(crate) trait Scheduler: Debug + Send {
 
     /// The controller wrote or removed a worker's row.
     fn worker_set(&mut self, _worker: WorkerId, _row: Option<&WorkerRow>) {}
+
+    /// The controller wrote a slice's row over the row `_before`.
+    fn slice_set(&mut self, _slice: SliceId, _before: &SliceRow, _row: &SliceRow) {}
 
     /// All that was granted to a worker until now is void.
     fn grants_ended(&mut self, _worker: WorkerId) {}

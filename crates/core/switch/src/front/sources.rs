@@ -16,6 +16,8 @@ use crate::refusal::Refusal;
 pub(crate) struct Tables {
     pub(crate) workers: Box<[Option<WorkerRow>]>,
     pub(crate) clients: Box<[Option<ClientRow>]>,
+    /// How many clients have a row.
+    pub(crate) registered: u32,
     pub(crate) slices: Box<[SliceRow]>,
     pub(crate) types: Box<[Option<SliceId>]>,
     /// The labels that tasks of each type need, where workers are of several kinds.
@@ -36,6 +38,7 @@ impl Tables {
         Self {
             workers: vec![None; workers].into_boxed_slice(),
             clients: vec![None; clients].into_boxed_slice(),
+            registered: 0,
             slices: vec![SliceRow::default(); config.slices as usize].into_boxed_slice(),
             types: vec![None; config.types as usize].into_boxed_slice(),
             needs: vec![Labels::NONE; config.types as usize].into_boxed_slice(),

@@ -32,6 +32,7 @@ mod queue_limit;
 mod rings;
 mod selective;
 mod settings;
+mod sized;
 mod stages;
 mod sweeps;
 mod target;
@@ -172,6 +173,7 @@ impl Scheduler for Rain {
             tokens_out,
             tasks_in,
             tasks_out,
+            ..SliceState::default()
         }
     }
 
@@ -282,23 +284,27 @@ impl Rain {
         if is_late(submit, now.since(arrived)) {
             return self.front.reject(submit, RejectReason::Late);
         }
-        let (slice, limit) = match self.front.open_slice(submit) {
-            Ok((slice, SliceRow { limit, .. })) => (slice, *limit),
+        let (slice, limit, target) = match self.front.open_slice(submit) {
+            Ok((slice, SliceRow { limit, target, .. })) => (slice, *limit, *target),
             Err(reason) => return self.front.reject(submit, reason),
         };
-        let allowed = queue_limit.most(pass, slice);
+        let allowed = queue_limit.most(pass, slice, target);
         let s = slice.0 as usize;
         let full = -(limit.min(allowed) as i32);
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
         if balance <= full {
             *left = Some(Left { balance, first: 0 });
-            let reason = if allowed < limit { RejectReason::Busy } else { RejectReason::QueueFull };
-            return self.front.reject(submit, reason);
+            if allowed < limit
+                && let Some(target) = queue_limit.refused((slice, target))
+            {
+                return self.front.reject_busy(submit, allowed, target);
+            }
+            return self.front.reject(submit, RejectReason::QueueFull);
         }
         let balance_left = balance - 1;
         if balance <= 0 {
             let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
-            let note = queue_limit.waits(pass, now, slice, balance == 0);
+            let note = queue_limit.waits(pass, now, (slice, target));
             let engine = self.engine.as_ref().filter(|_| note.is_none());
             let write = engine.and_then(|engine| engine.ahead(slice, waiting.name, submit));
             let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));

@@ -9,14 +9,18 @@ use crate::program::Circulating;
 
 /// Limits how many tasks may wait in a slice's queue.
 pub(super) trait QueueLimit {
-    /// How many tasks may wait in the slice, if its row allows as many.
-    fn most(&mut self, pass: &mut Pass, slice: SliceId) -> u32;
+    /// How many tasks may wait in the slice, if its row allows as many; `target` is the row's.
+    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32;
+
+    /// A task of the slice, whose row has this target, is refused because of this limit. Returns the
+    /// target that its client is told; `None` if the queue counts as full.
+    fn refused(&mut self, of: (SliceId, Nanos)) -> Option<Nanos>;
 
     /// A token has met the queue; `has_parked` if it found no task.
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool);
 
-    /// A task is going to wait; `is_first` if no other task waits. May return a note to recirculate.
-    fn waits(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, is_first: bool) -> Option<Circulating>;
+    /// A task is going to wait in the slice, whose row has this target. May return a note to recirculate.
+    fn waits(&mut self, pass: &mut Pass, now: Nanos, of: (SliceId, Nanos)) -> Option<Circulating>;
 }
 
 /// The limit of the slice's row, and no other.
@@ -25,15 +29,20 @@ pub(super) struct RowLimit;
 
 impl QueueLimit for RowLimit {
     #[inline(always)]
-    fn most(&mut self, _: &mut Pass, _: SliceId) -> u32 {
+    fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos) -> u32 {
         u32::MAX
+    }
+
+    #[inline(always)]
+    fn refused(&mut self, _: (SliceId, Nanos)) -> Option<Nanos> {
+        None
     }
 
     #[inline(always)]
     fn token_came(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: bool) {}
 
     #[inline(always)]
-    fn waits(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: bool) -> Option<Circulating> {
+    fn waits(&mut self, _: &mut Pass, _: Nanos, _: (SliceId, Nanos)) -> Option<Circulating> {
         None
     }
 }

@@ -22,7 +22,7 @@
 //! (10) and packet numbers (11).
 
 use sluice_wire::serving::Serving;
-use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState};
+use sluice_wire::tables::{Feed, KINDS_MAX, SliceState};
 use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Submit, Sweep, WorkerId};
 
 use super::fill::Fill;
@@ -331,7 +331,7 @@ impl Scheduler for Selective {
         let (tasks_in, tasks_out) = self.tasks.counts(slice);
         let (parked, waiting) = (self.parked.sum(slice) as i32, self.waiting.sum(slice) as i32);
         let balance = if waiting > 0 { -waiting } else { parked };
-        SliceState { row: SliceRow::default(), balance, tokens_in, tokens_out, tasks_in, tasks_out }
+        SliceState { balance, tokens_in, tokens_out, tasks_in, tasks_out, ..SliceState::default() }
     }
 
     fn waiting(&self) -> u32 {

@@ -9,6 +9,7 @@ use sluice_wire::Nanos;
 use sluice_wire::tables::{Feed, KINDS_MAX};
 
 use super::selective::WAIT_MAX;
+use super::sized::SizedQueue;
 use super::stages::Kinds;
 use super::{Rain, Selective, Targeted};
 use crate::arguments;
@@ -38,6 +39,9 @@ const SIZE_ERROR_MAX: u8 = 200;
 const TARGET: &str = "target";
 const TARGETS: RangeInclusive<Nanos> = Nanos::from_micros(1)..=Nanos::from_millis(1_000);
 
+/// The argument for how many tasks may wait in each slice.
+const QUEUE: &str = "queue";
+
 /// How many tokens each worker has, and what the program does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
@@ -52,8 +56,12 @@ pub(crate) struct Settings {
     size_error: u8,
     /// How many tasks have to wait before a worker sends more than one token.
     patience: u8,
-    /// The longest wait in the switch that is worth having.
+    /// Whether slices may have targets.
+    targets: bool,
+    /// The longest wait in the switch that is worth having, where a slice's row gives none.
     target: Option<Nanos>,
+    /// How many tasks may wait in each slice, if the slices' rows allow more.
+    queue: Option<u16>,
     adaptive: Option<Adaptive>,
     early: Option<Early>,
 }
@@ -68,7 +76,9 @@ impl Default for Settings {
             wait: 0,
             size_error: 0,
             patience: 0,
+            targets: false,
             target: None,
+            queue: None,
             adaptive: None,
             early: None,
         }
@@ -95,6 +105,10 @@ impl Settings {
             self.labels = true;
             return Some(());
         }
+        if argument == TARGET {
+            self.targets = true;
+            return Some(());
+        }
         if let Some(early) = Early::take(argument) {
             self.early = Some(early);
             return Some(());
@@ -119,6 +133,11 @@ impl Settings {
             }
             Some((TARGET, text)) => {
                 self.target = Some(span(text).ok().filter(|target| TARGETS.contains(target))?);
+                self.targets = true;
+                return Some(());
+            }
+            Some((QUEUE, number)) => {
+                self.queue = Some(number.parse().ok().filter(|queue| *queue > 0)?);
                 return Some(());
             }
             _ => {}
@@ -153,8 +172,13 @@ impl fmt::Display for Settings {
         if self.size_error > 0 {
             write!(f, ",{SIZES}={}%", self.size_error)?;
         }
-        if let Some(target) = self.target {
-            write!(f, ",{TARGET}={}", WholeSpan(target))?;
+        match self.target {
+            Some(target) => write!(f, ",{TARGET}={}", WholeSpan(target))?,
+            None if self.targets => write!(f, ",{TARGET}")?,
+            None => {}
+        }
+        if let Some(queue) = self.queue {
+            write!(f, ",{QUEUE}={queue}")?;
         }
         match self.patience {
             0 => {}
@@ -183,7 +207,9 @@ impl ProgramSettings for Settings {
                         classes of tasks, 2 or 4: the first that waits goes first; sizes=10%, what tasks say \
                         of their size is off by this (simulator only); target=50us, a task that would wait \
                         longer in the switch is refused at once, 1us to 1s (not with ranked, labels or \
-                        classes); patient, workers send one token only, \
+                        classes); target, likewise, but only in slices with a target of their own; queue=160, \
+                        so many tasks wait in a slice at most, 1 to 65535, and one that comes then is refused \
+                        (not with target, ranked, labels or classes); patient, workers send one token only, \
                         until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; early, \
                         tokens leave before tasks end, as services tell when; early=10%, the same, told with \
                         this error (simulator only); early=learned, likewise, as tasks of one type took \
@@ -197,10 +223,10 @@ impl ProgramSettings for Settings {
         // A program with labels tells tasks apart by what they need, and so excludes ranks and classes.
         // A target needs the stages that ranks, classes or labels need.
         let is_plain = !self.ranked && self.classes == 1;
-        let fits = match (self.labels, self.target) {
-            (false, None) => true,
-            (true, Some(_)) => false,
-            (true, None) | (false, Some(_)) => is_plain,
+        let fits = match (self.labels, self.targets, self.queue.is_some()) {
+            (false, false, false) => true,
+            (true, false, false) | (false, true, false) | (false, false, true) => is_plain,
+            _ => false,
         };
         fits.then_some(())
     }
@@ -211,7 +237,9 @@ impl ProgramSettings for Settings {
             adaptive: self.adaptive,
             writes_ahead: true,
             hosts_choose_depth: true,
-            runs_in_kernel: !self.ranked && classes == 1 && self.target.is_none(),
+            runs_in_kernel: !self.ranked && classes == 1 && !self.targets && self.queue.is_none(),
+            takes_targets: self.targets,
+            target: self.target,
             classes,
             kinds: if self.labels { classes } else { 1 },
             limits_each_class: self.labels,
@@ -228,8 +256,11 @@ impl ProgramSettings for Settings {
         if self.labels {
             return Box::new(Selective::new(config).with_wait(self.wait));
         }
-        if let Some(target) = self.target {
-            return Box::new(Targeted::new(config, target));
+        if self.targets {
+            return Box::new(Targeted::new(config, self.target.unwrap_or_default()));
+        }
+        if let Some(queue) = self.queue {
+            return Box::new(SizedQueue::new(config, queue));
         }
         Box::new(Rain::of_kinds(config, Kinds { ranks: self.ranks(), classes: self.classes }))
     }

@@ -1,10 +1,15 @@
 //! Rain with a target: the longest wait in the switch that is worth having (ours; Rain's paper leaves
 //! overload control as future work, §6.3).
 //!
-//! A task that would wait longer is refused at once (`busy`). The switch measures how many tokens take
-//! waiting tasks within one target, in windows in which tasks wait throughout. That many tasks, less a
-//! margin for chance, is the slice's limit: a task that finds as many before it would wait for a target.
-//! The limit needs no division, and follows workers that come, leave, or become slower.
+//! A task that would wait longer is refused at once (`busy`). The switch counts the tokens of windows that
+//! last one target. If none of them parked, all workers were busy, and that many tasks can leave within a
+//! target: the number, less a margin for chance, is the slice's limit. A task that finds as many before it
+//! would wait for a target. The limit needs no division, and follows workers that come, leave, or become
+//! slower.
+//!
+//! If a token parked, workers were idle, and could have served more. Such a window can raise the limit, and
+//! never lowers it. Without such windows a limit of one service that was slow would stay for good: a short
+//! queue is empty so often that no window is without a parked token.
 //!
 //! A window is counted behind the balance, and the limit is read before the balance, so no pass can do both.
 //! A waiting task has no packet to send, so its pass sends the count: a note that recirculates once and
@@ -12,7 +17,10 @@
 //!
 //! The limit is in stage 1, the window in the first stage of the rings.
 
-use sluice_wire::tables::SliceState;
+use alloc::boxed::Box;
+use alloc::vec;
+
+use sluice_wire::tables::{SliceRow, SliceState};
 use sluice_wire::{Nanos, Rank, SliceId, Sweep};
 
 use super::Rain;
@@ -35,56 +43,100 @@ const UNMEASURED: u32 = u32::MAX;
 /// A new measurement changes a limit by one part of so many, as a shift.
 const SMOOTHING_SHIFT: u32 = 3;
 
+/// In a window, and in the note that says what it counted: a token parked.
+const HAS_PARKED: u32 = 1 << 31;
+
+/// A window that has lasted so many ticks (2 s; no target is longer than 1 s) begins anew when a token parks.
+const LONGEST: u32 = 1 << 27;
+
 /// The limits of all slices, and the windows in which they are measured.
 #[derive(Debug)]
 struct TargetLimit {
-    /// The target, in ticks.
-    span: u32,
+    /// The target of slices whose rows give none; zero: such slices have none.
+    common: Nanos,
     /// How many tasks may wait in each slice, with [`FRACTION_BITS`].
     limit: Register<u32>,
-    /// The start of each slice's window in ticks (upper half), and the tasks that left in it.
+    /// The start of each slice's window in ticks (upper half), whether a token parked in it
+    /// ([`HAS_PARKED`]), and the tokens that came in it.
     window: Register<u64>,
+    /// How many tasks were refused in each slice. Counters of the chip, which only the controller reads.
+    refused: Box<[u64]>,
 }
 
 impl TargetLimit {
-    fn new(layout: &mut Layout, config: &Config, target: Nanos) -> Self {
+    fn new(layout: &mut Layout, config: &Config, common: Nanos) -> Self {
         let (slices, stages) = (config.slices.into(), Stages::of(Kinds::ONE));
+        // A task's row is found in stage 0, and its target goes with the packet to the window.
+        layout.table("targets", 0, 32, slices);
         Self {
-            span: ticks(target).max(1),
+            common,
             limit: Register::new(layout, "limit", 1, 32, slices, UNMEASURED),
             window: Register::new(layout, "window", stages.rings, 64, slices, 0),
+            refused: vec![0; slices].into_boxed_slice(),
         }
     }
 
     /// A note came round: moves the limit towards the one that was measured.
-    fn learn(&mut self, pass: &mut Pass, slice: SliceId, left: u32) {
-        let found = limit_of(left) << FRACTION_BITS;
-        self.limit.update(pass, slice.0.into(), |held| moved(held, found));
+    fn learn(&mut self, pass: &mut Pass, slice: SliceId, counted: u32) {
+        let found = limit_of(counted & !HAS_PARKED) << FRACTION_BITS;
+        let (keeps, moves) = (counted & HAS_PARKED != 0, |held| moved(held, found));
+        self.limit.branch(pass, slice.0.into(), |held| keeps && found <= held, |held| held, moves);
+    }
+
+    /// The target of a slice, given its row's; zero if the slice has none.
+    #[inline]
+    const fn target(&self, own: Nanos) -> Nanos {
+        if own.0 > 0 { own } else { self.common }
+    }
+
+    /// The target of a slice, given its row's, in ticks; zero if the slice has none.
+    #[inline]
+    const fn span(&self, own: Nanos) -> u32 {
+        let target = self.target(own);
+        if target.0 == 0 || ticks(target) > 0 { ticks(target) } else { 1 }
+    }
+
+    /// The controller wrote a slice's row: what was measured with another target is no limit with this one.
+    fn target_set(&mut self, slice: SliceId, before: Nanos, after: Nanos) {
+        if self.span(before) != self.span(after) {
+            self.limit.poke(slice.0.into(), UNMEASURED);
+        }
     }
 }
 
 impl QueueLimit for TargetLimit {
     #[inline]
-    fn most(&mut self, pass: &mut Pass, slice: SliceId) -> u32 {
+    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32 {
+        if self.span(target) == 0 {
+            return u32::MAX;
+        }
         self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
     }
 
-    /// Counts a token that took a waiting task; begins a new window if there was none.
     #[inline]
-    fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool) {
-        let start = window(ticks(now), 0);
-        let with = |window| if has_parked { start } else { window + 1 };
-        self.window.update(pass, slice.0.into(), with);
+    fn refused(&mut self, (slice, target): (SliceId, Nanos)) -> Option<Nanos> {
+        self.refused[usize::from(slice.0)] += 1;
+        Some(self.target(target))
     }
 
     #[inline]
-    fn waits(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, is_first: bool) -> Option<Circulating> {
-        let (at, span) = (ticks(now), self.span);
-        let lasted = |window: u64| at.wrapping_sub((window >> 32) as u32);
-        let ends = |window| is_first || lasted(window) >= span;
+    fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool) {
+        let (at, parked) = (ticks(now), if has_parked { HAS_PARKED } else { 0 });
+        let is_old = |window| has_parked && lasted(window, at) >= LONGEST;
+        let counts = |window| (window + 1) | u64::from(parked);
+        self.window.branch(pass, slice.0.into(), is_old, |_| window(at, parked), counts);
+    }
+
+    #[inline]
+    fn waits(&mut self, pass: &mut Pass, now: Nanos, of: (SliceId, Nanos)) -> Option<Circulating> {
+        let (at, span, slice) = (ticks(now), self.span(of.1), of.0);
+        if span == 0 {
+            return None;
+        }
+        let ends = |window| lasted(window, at) >= span;
         let ended = self.window.branch(pass, slice.0.into(), ends, |_| window(at, 0), |window| window);
         // A window that nobody ended in time is no measure.
-        let is_measure = !is_first && (span..span + span.div_ceil(2)).contains(&lasted(ended));
+        let is_measure = (span..span + span.div_ceil(2)).contains(&lasted(ended, at));
         is_measure.then(|| {
             let memo = u64::from(slice.0) << 32 | (ended & u64::from(u32::MAX));
             Circulating { cargo: Cargo::Note, arrived: now, memo }
@@ -92,14 +144,20 @@ impl QueueLimit for TargetLimit {
     }
 }
 
-/// The time in ticks, which wraps after 68 s. A window never lasts that long: it begins anew whenever a
-/// token finds no task.
+/// For how long a window has lasted, in ticks.
+const fn lasted(window: u64, at: u32) -> u32 {
+    at.wrapping_sub((window >> 32) as u32)
+}
+
+/// The time in ticks, which wraps after 68 s. A window never lasts that long while tokens come ([`LONGEST`]).
+/// After so long a time without tokens it may look as if it ended in time: it counted few, and one of them
+/// parked, so it lowers no limit.
 const fn ticks(at: Nanos) -> u32 {
     (at.0 >> TICK_SHIFT) as u32
 }
 
-const fn window(start: u32, left: u32) -> u64 {
-    (start as u64) << 32 | left as u64
+const fn window(start: u32, counted: u32) -> u64 {
+    (start as u64) << 32 | counted as u64
 }
 
 /// How many tasks may wait if so many left within one target: fewer by one and a half standard deviations
@@ -126,13 +184,14 @@ pub(crate) struct Targeted {
 }
 
 impl Targeted {
-    /// An empty switch whose tasks wait for `target` at most, about.
+    /// An empty switch whose tasks wait for their slice's target at most, about, or for `common` in slices
+    /// without one; if that is zero, such slices have no target.
     ///
     /// # Panics
     /// As [`Rain::new`].
-    pub(crate) fn new(config: Config, target: Nanos) -> Self {
+    pub(crate) fn new(config: Config, common: Nanos) -> Self {
         let mut rain = Rain::new(config);
-        let limit = TargetLimit::new(&mut rain.front.layout, &config, target);
+        let limit = TargetLimit::new(&mut rain.front.layout, &config, common);
         Self { rain, limit }
     }
 }
@@ -175,7 +234,7 @@ impl Scheduler for Targeted {
             };
         }
         self.limit.learn(pass, SliceId((memo >> 32) as u16), memo as u32);
-        Verdict::Drop(Refusal::FixDone)
+        Verdict::Drop(Refusal::LimitMeasured)
     }
 
     fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
@@ -186,8 +245,17 @@ impl Scheduler for Targeted {
         self.rain.engine.as_mut()
     }
 
+    fn slice_set(&mut self, slice: SliceId, before: &SliceRow, row: &SliceRow) {
+        self.limit.target_set(slice, before.target, row.target);
+    }
+
     fn slice_state(&self, slice: usize) -> SliceState {
-        self.rain.slice_state(slice)
+        let limit = Some(self.limit.limit.peek(slice)).filter(|limit| *limit != UNMEASURED);
+        SliceState {
+            measured_limit: limit.map(|limit| limit >> FRACTION_BITS),
+            refused_busy: self.limit.refused[slice],
+            ..self.rain.slice_state(slice)
+        }
     }
 
     fn waiting(&self) -> u32 {
@@ -196,5 +264,40 @@ impl Scheduler for Targeted {
 
     fn parked(&self, slice: SliceId) -> Parked {
         Scheduler::parked(&self.rain, slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_wire::Epoch;
+
+    use super::*;
+
+    const SLICE: SliceId = SliceId(0);
+    const TARGET: Nanos = Nanos::from_micros(50);
+    /// The first time that reads as tick 0 again.
+    const WRAP: Nanos = Nanos(1 << (u32::BITS + TICK_SHIFT));
+
+    /// What a window that begins at this time measures: a token comes every microsecond, and a task
+    /// waits then.
+    fn measured(begins: Nanos) -> Option<u64> {
+        let (mut layout, config) = (Layout::new("rain"), Config::full(Epoch(1)));
+        let mut limit = TargetLimit::new(&mut layout, &config, TARGET);
+        let mut waits = |at| {
+            limit.token_came(&mut Pass::begin("rain"), at, SLICE, false);
+            limit.waits(&mut Pass::begin("rain"), at, (SLICE, Nanos(0)))
+        };
+        assert!(waits(begins).is_none(), "the first waiting task begins a window");
+        let later = (1..=50).map(|us| waits(begins + Nanos::from_micros(us)));
+        later.flatten().map(|note| note.memo).next()
+    }
+
+    #[test]
+    fn a_window_over_the_wrap_of_its_ticks_measures_as_any_other() {
+        assert_eq!(measured(Nanos::from_millis(1)), Some(50));
+        for before in [1, 25, 49, 50] {
+            let begins = WRAP.since(Nanos::from_micros(before));
+            assert_eq!(measured(begins), Some(50), "{before} us before the wrap");
+        }
     }
 }

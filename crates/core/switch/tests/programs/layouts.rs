@@ -24,7 +24,8 @@ fn stage(program: &dyn Program, name: &str) -> usize {
 fn programs_take_so_many_stages_blocks_and_units() {
     for (program, stages, blocks, units) in [
         ("rain:2", 12, 427, 27),
-        ("rain:2,target=50us", 12, 429, 29),
+        ("rain:2,target=50us", 12, 430, 29),
+        ("rain:2,queue=160", 12, 427, 27),
         ("rain:2,ranked", 11, 452, 24),
         ("rain:4,ranked", 12, 501, 25),
         ("rain:2,adaptive,ranked", 12, 501, 25),

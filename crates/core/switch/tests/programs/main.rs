@@ -20,4 +20,5 @@ mod rain;
 mod ranked;
 mod selective;
 mod server;
+mod sized;
 mod target;

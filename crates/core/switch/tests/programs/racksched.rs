@@ -170,3 +170,18 @@ fn nobody_may_send_tokens() {
     let mut rack = Rack::of("racksched:2", 2, 16);
     assert_eq!(rack.token(0), Verdict::Drop(Refusal::Unexpected));
 }
+
+/// With three waiting and one in service a worker is at its bound; the switch counts what it sent.
+#[test]
+fn a_task_that_would_find_more_waiting_than_the_bound_is_refused() {
+    let mut rack = Rack::of("racksched:2,tracked,bound=2", 2, 16);
+    for _ in 0..8 {
+        let verdict = rack.task();
+        dispatched(rack.go_round(verdict));
+    }
+    let verdict = rack.task();
+    assert_eq!(rejected(rack.go_round(verdict)), RejectReason::Busy, "three wait at each");
+    reply(&mut rack, 1, 0);
+    let verdict = rack.task();
+    assert_eq!(dispatched(rack.go_round(verdict)).worker, WorkerId(1), "one of its four is done");
+}

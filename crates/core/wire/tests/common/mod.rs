@@ -4,7 +4,7 @@ use sluice_wire::{
     Age, Answer, Attempt, Budget, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation,
     Handle, INLINE_BYTES, Incarnation, JOB_TASKS_MAX, Key, Kind, MeanQueue, Need, Nonce, Notice, Packet,
     Part, Payload, Place, Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId,
-    Submit, Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
+    SliceLoad, Submit, Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
 };
 
 /// A source of numbers for fields; zeros after the last.
@@ -206,6 +206,7 @@ fn reject(n: &mut Numbers<'_>) -> Reject {
         reason: RejectReason::ALL[usize::from(n.u8()) % RejectReason::ALL.len()],
         behind: n.u8() % JOB_TASKS_MAX as u8,
         retry_after_ns: n.u32(),
+        load: SliceLoad { room: n.u32(), clients: n.u32() },
     }
 }
 

@@ -112,6 +112,15 @@ gauges! {
     /// Share of the cores' time that went into a batch service's work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batch_share: { unit: Unit::Share, picture: Some("share of the cores' time for the batch service") }
+    /// Answers within the latency that is asked for, a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    goodput_per_s: { unit: Unit::PerS, picture: Some("answers in time"), heading: Some("in time") }
+    /// Tasks that were refused or held back for good, a second, where goodput is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused_per_s: { unit: Unit::PerS, picture: Some("refused"), heading: Some("refused") }
+    /// The p99 of the waits in the switch of what was answered, where goodput is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    switch_wait_p99: { unit: Unit::Ns, picture: Some("wait in the switch, p99"), heading: Some("wait p99") }
     /// Recirculations a task.
     recirculations_per_task: {
         stated_in: Some(Unit::Ratio),
@@ -148,6 +157,13 @@ gauges! {
     /// Of the tasks that need or wish for labels, the share that went to workers that have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     labels_met: { unit: Unit::Share, picture: Some("labels met") }
+    /// The least of all clients' replies over the client's max-min fair share of all, where clients differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_share_min: {
+        unit: Unit::Ratio,
+        picture: Some("least share of a client"),
+        heading: Some("least share"),
+    }
     /// Flowlets that switches of a fabric saw: flows' first frames, and pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flowlets: { picture: Some("flowlets") }

@@ -121,6 +121,9 @@ pub struct Class {
     pub share: f64,
     /// The mean service time.
     pub mean_service_ns: f64,
+    /// The latency within which an answer is in time; `None` if nobody asks for goodput.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_ns: Option<u64>,
 }
 
 /// The points of one policy, in order of their offered rates.
@@ -193,6 +196,9 @@ pub struct ClassTimes {
     /// The number of its tasks in all replications together.
     pub tasks: u64,
     pub times: Times,
+    /// Answers in time, a second; `None` if nobody asks for goodput.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput_per_s: Option<Estimate>,
 }
 
 /// Numbers of the paper, or our own for comparison, that can stand in a panel's picture.

@@ -9,6 +9,7 @@ mod read;
 
 use serde::{Deserialize, Serialize};
 use sluice_outcome::study::Measure;
+use sluice_sim::Within;
 
 use super::gauge::Gauge;
 use super::limit::{ClassMetric, Limit};
@@ -64,6 +65,10 @@ pub struct Case {
     pub lasts_ns: Option<u64>,
     /// Keys of the testbed that differ in this case.
     pub testbed: toml::Table,
+    /// The latency within which an answer is in time, if goodput is asked for.
+    pub within: Option<Within>,
+    /// Whether rates that policies cannot keep up are meant: all are run, and their numbers count.
+    pub overload: bool,
     /// Offered rates, ascending.
     pub rates: Vec<f64>,
     pub runs: Vec<PolicySetup>,

@@ -65,6 +65,9 @@ struct RawCase {
     #[serde(default)]
     testbed: toml::Table,
     lasts: Option<String>,
+    within: Option<String>,
+    #[serde(default)]
+    overload: bool,
     rates: String,
     policies: Option<Vec<String>>,
 }
@@ -253,7 +256,10 @@ impl PlanNames {
             let span = value_of(text, Unit::Ns).map(|ns| ns as u64);
             span.ok_or_else(|| format!("lasts = `{text}` is no span: write one such as 600ms"))
         });
+        let within = raw.within.as_deref().map(str::parse).transpose();
         Ok(Case {
+            within: within.map_err(|why| format!("within: {why}"))?,
+            overload: raw.overload,
             id: raw.id.clone(),
             title: raw.title.clone(),
             workload: raw.workload.written(),

@@ -58,7 +58,7 @@ pub(super) struct MapShape {
 }
 
 /// `LAYOUT_VERSION` of `tables.h`.
-pub(super) const LAYOUT_VERSION: u32 = 4;
+pub(super) const LAYOUT_VERSION: u32 = 5;
 
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]

@@ -144,6 +144,7 @@ fn read_slice(maps: &Maps, slice: SliceId) -> SliceState {
         tokens_out,
         tasks_in,
         tasks_out,
+        ..SliceState::default()
     }
 }
 

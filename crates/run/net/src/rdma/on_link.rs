@@ -27,6 +27,8 @@ use crate::udp::{LinkTap, Socket, SocketOptions, Wait};
 const PATIENCE: Nanos = Nanos::from_millis(30_000);
 const BYTES: usize = 1_024;
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 71, 0, 2);
+/// The addresses of the switch and of the server, of both families.
+const NETWORKS: [(&str, &str); 2] = [("10.71.0.1", "10.71.0.2"), ("fd71::1", "fd71::2")];
 
 #[test]
 fn the_loopback_has_the_headers_that_the_checksum_was_made_for() {
@@ -51,7 +53,7 @@ fn a_veth_has_the_headers_that_the_checksum_was_made_for() {
             eprintln!("not run: making networks takes a privilege, and `ip`");
             return;
         };
-        for (from, to) in [("10.71.0.1", "10.71.0.2"), ("fd71::1", "fd71::2")] {
+        for (from, to) in NETWORKS {
             let [from, to]: [IpAddr; 2] = [from, to].map(|ip| ip.parse().expect("an address"));
             enter_network(server.as_fd()).expect("it worked before");
             let tap = packet_socket().expect("who makes networks may look at them");
@@ -252,22 +254,38 @@ fn two_networks() -> io::Result<(File, File)> {
     Ok((switch, server))
 }
 
-/// Waits until a new link carries packets. At first the kernel drops packets until it has started the link.
-/// Then a neighbour solicitation may take a second, and the kernel also drops packets if too many wait for
-/// it.
+/// Waits until a new link carries packets of both families. At first the kernel drops packets until it has
+/// started the link, and gives nobody an IPv6 address until a worker of its own has looked at the link. Then a
+/// neighbour solicitation may take a second, and the kernel also drops packets if too many wait for it.
 fn wait_until_it_carries(switch: &File, server: &File) -> io::Result<()> {
-    enter_network(server.as_fd())?;
-    let there = UdpSocket::bind((SERVER, PORT))?;
-    there.set_read_timeout(Some(Duration::from_millis(1)))?;
-    enter_network(switch.as_fd())?;
-    let here = UdpSocket::bind("10.71.0.1:0")?;
     let clock = Clock::start();
     let end = clock.now() + PATIENCE;
-    while clock.now() < end {
-        here.send_to(&[0], (SERVER, PORT))?;
-        if there.recv(&mut [0]).is_ok() {
-            return Ok(());
+    for (from, to) in NETWORKS {
+        let [from, to]: [IpAddr; 2] = [from, to].map(|ip| ip.parse().expect("an address"));
+        enter_network(server.as_fd())?;
+        let there = once_it_is_given(SocketAddr::new(to, PORT), &clock, end)?;
+        there.set_read_timeout(Some(Duration::from_millis(1)))?;
+        enter_network(switch.as_fd())?;
+        let here = once_it_is_given(SocketAddr::new(from, 0), &clock, end)?;
+        let mut carries = false;
+        while !carries {
+            assert!(clock.now() < end, "the link carries nothing from {from} to {to}");
+            // The kernel refuses to send until it has the way.
+            let sent = here.send_to(&[0], (to, PORT)).is_ok();
+            carries = there.recv(&mut [0]).is_ok() && sent;
         }
     }
-    panic!("the link carries nothing");
+    Ok(())
+}
+
+/// A socket at an address of this network, once the kernel gives the address.
+fn once_it_is_given(address: SocketAddr, clock: &Clock, end: Nanos) -> io::Result<UdpSocket> {
+    loop {
+        match UdpSocket::bind(address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable && clock.now() < end => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            bound => return bound,
+        }
+    }
 }

@@ -464,6 +464,9 @@ fn slice_status(slice: &SliceView) -> v1::SliceStatus {
         stale_tokens: slice.stale_tokens,
         classes: slice.classes.iter().map(class_status).collect(),
         wished: slice.wished,
+        target_ns: slice.target.0,
+        measured_limit: slice.measured_limit,
+        refused_busy: slice.refused_busy,
     }
 }
 

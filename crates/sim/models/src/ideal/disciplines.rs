@@ -10,6 +10,16 @@ use super::task::Task;
 
 /// Holds the waiting tasks. It is told of every event in order of time, and so knows the whole state.
 pub trait Discipline {
+    /// Whether a task is let in; asked before it arrives.
+    fn admits(&mut self, _task: &Task) -> bool {
+        true
+    }
+
+    /// The next waiting task that is given up by now; asked before a task arrives or a worker finishes.
+    fn expired(&mut self, _now: Nanos) -> Option<Task> {
+        None
+    }
+
     /// A task arrives: returns the idle worker that starts it at once; `None` if the task waits.
     fn arrive(&mut self, task: Task, now: Nanos) -> Option<usize>;
 

@@ -74,6 +74,7 @@ impl<D: Discipline> Rack<D> {
                     Mark::Opened => self.open(now),
                     Mark::Closed => gauges = Some(self.gauges(now)),
                 }
+                self.expire(now, observer);
                 self.arrive(&request, observer);
                 next = requests.next();
                 if self.tasks.arrived.is_multiple_of(STOP_EVERY) && stop.load(Ordering::Relaxed) {
@@ -105,6 +106,10 @@ impl<D: Discipline> Rack<D> {
             return observer.failed(request.at, Outcome::Refused);
         }
         let task = Task { at: request.at, service: request.service, class: request.class };
+        if !self.discipline.admits(&task) {
+            self.tasks.refused += 1;
+            return observer.failed(request.at, Outcome::Refused);
+        }
         if let Some(worker) = self.discipline.arrive(task, request.at) {
             self.busy.enter(request.at);
             self.start(worker, task, request.at);
@@ -114,6 +119,7 @@ impl<D: Discipline> Rack<D> {
     #[inline]
     fn finish(&mut self, worker: usize, now: Nanos, observer: &mut impl Observer) {
         self.tasks.done += 1;
+        self.expire(now, observer);
         let Task { at, service, class } = self.serving[worker];
         if let Some(next) = self.discipline.finish(worker, now) {
             self.start(worker, next, now);
@@ -123,6 +129,15 @@ impl<D: Discipline> Rack<D> {
         }
         let (replied_at, waited) = (now + self.distance, now - at - service);
         observer.done(&Replied { class, intended: at, at: replied_at, service, served: service, waited });
+    }
+
+    /// Tasks that the discipline gives up end.
+    #[inline]
+    fn expire(&mut self, now: Nanos, observer: &mut impl Observer) {
+        while let Some(task) = self.discipline.expired(now) {
+            self.tasks.refused += 1;
+            observer.failed(task.at, Outcome::Refused);
+        }
     }
 
     #[inline]

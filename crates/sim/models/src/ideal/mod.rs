@@ -7,6 +7,7 @@
 
 mod disciplines;
 mod engine;
+mod in_time;
 mod least;
 mod queues;
 mod reference;
@@ -16,6 +17,7 @@ mod tournament;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use disciplines::{Immediate, Jbsq, PowerOfTwo, RandomWorker, RoundRobin, ShortestQueue};
+use in_time::{FirstInTime, ShortestInTime};
 use sluice_events::dice::Dice;
 use sluice_stats::{Counts, Gauges, Measured, Observer, Recorder};
 use sluice_wire::Nanos;
@@ -76,6 +78,14 @@ impl Ideal {
             }
             Reference::Random => {
                 self.rack(Immediate::new(workers, RandomWorker(dice()))).run(requests, observer, stop)
+            }
+            Reference::InTime { limit, shortest: false } => {
+                let in_time = FirstInTime::new(workers, limit, self.distance);
+                self.rack(in_time).run(requests, observer, stop)
+            }
+            Reference::InTime { limit, shortest: true } => {
+                let in_time = ShortestInTime::new(workers, limit, self.distance);
+                self.rack(in_time).run(requests, observer, stop)
             }
             Reference::RoundRobin => {
                 self.rack(Immediate::new(workers, RoundRobin(0))).run(requests, observer, stop)

@@ -4,6 +4,13 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::str::FromStr;
 
+use sluice_units::{WholeSpan, span};
+use sluice_wire::Nanos;
+
+/// The name of the reference that knows service times, and its limit unless stated.
+const IN_TIME: &str = "in-time";
+const LIMIT: Nanos = Nanos::from_micros(200);
+
 /// A policy without a switch's limits: it knows every queue, and its decisions take effect at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
@@ -20,6 +27,12 @@ pub enum Reference {
     Random,
     /// Join the queues in turn.
     RoundRobin,
+    /// Every service time is known, and only tasks that are answered within the limit are served.
+    InTime {
+        limit: Nanos,
+        /// Whether the shortest task goes first; otherwise one queue, first come first served.
+        shortest: bool,
+    },
 }
 
 /// Why a text does not name a reference.
@@ -35,6 +48,9 @@ pub enum ReferenceError {
     /// The bound cannot be read: give a whole number above zero, or `inf`.
     #[error("`{}` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf", .0.escape_debug())]
     Bound(String),
+    /// The limit cannot be read: give a latency, and perhaps `shortest`.
+    #[error("`{}` is no limit: write a latency, as in in-time:200us or in-time:200us,shortest", .0.escape_debug())]
+    Limit(String),
     /// This reference takes no settings: leave them out.
     #[error("`{0}` has no settings: write {0} alone")]
     Settings(&'static str),
@@ -42,13 +58,16 @@ pub enum ReferenceError {
 
 impl Reference {
     /// How each reference is written; `jbsq` needs a bound behind it.
-    pub const NAMES: [&str; 6] = ["central", "jbsq:N", "jsq", "po2", "random", "round-robin"];
+    pub const NAMES: [&str; 7] = ["central", "jbsq:N", "jsq", "po2", "random", "round-robin", "in-time"];
 
-    /// Reads `central`, `jbsq:3`, `jbsq:inf`, `jsq`, `po2`, `random` or `round-robin`.
+    /// Reads `central`, `jbsq:3`, `jbsq:inf`, `jsq`, `po2`, `random`, `round-robin` or `in-time:200us`.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         let (name, settings) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         if name == "jbsq" {
             return parse_bound(settings.unwrap_or_default()).map(Self::Jbsq);
+        }
+        if name == IN_TIME {
+            return parse_limit(settings);
         }
         let known = [Self::Central, Self::Jsq, Self::PowerOfTwo, Self::Random, Self::RoundRobin];
         let found =
@@ -65,6 +84,7 @@ impl Reference {
             Self::PowerOfTwo => "po2",
             Self::Random => "random",
             Self::RoundRobin => "round-robin",
+            Self::InTime { .. } => IN_TIME,
         }
     }
 
@@ -72,6 +92,7 @@ impl Reference {
     pub const fn example(self) -> &'static str {
         match self {
             Self::Jbsq(_) => "jbsq:3",
+            Self::InTime { .. } => "in-time:200us",
             other => other.name(),
         }
     }
@@ -87,6 +108,10 @@ impl Reference {
             Self::PowerOfTwo => "reference: the shorter queue of two drawn at random",
             Self::Random => "reference: a queue at random",
             Self::RoundRobin => "reference: the queues in turn",
+            Self::InTime { .. } => {
+                "reference: knows each service time, and lets in what is answered within a limit \
+                 (in-time:200us), first come first served; in-time:200us,shortest: the shortest first"
+            }
         }
     }
 }
@@ -96,6 +121,9 @@ impl fmt::Display for Reference {
         match self {
             Self::Jbsq(Some(bound)) => write!(f, "jbsq:{bound}"),
             Self::Jbsq(None) => f.write_str("jbsq:inf"),
+            Self::InTime { limit, shortest } => {
+                write!(f, "{IN_TIME}:{}{}", WholeSpan(*limit), if *shortest { ",shortest" } else { "" })
+            }
             other => f.write_str(other.name()),
         }
     }
@@ -116,6 +144,18 @@ fn parse_bound(text: &str) -> Result<Option<NonZeroU32>, ReferenceError> {
     }
 }
 
+/// A limit, or the default one, and perhaps the order.
+fn parse_limit(settings: Option<&str>) -> Result<Reference, ReferenceError> {
+    let Some(text) = settings else { return Ok(Reference::InTime { limit: LIMIT, shortest: false }) };
+    let (limit, shortest) = match text.strip_suffix(",shortest") {
+        Some(limit) => (limit, true),
+        None => (text, false),
+    };
+    let limit = span(limit).ok().filter(|limit| *limit > Nanos(0));
+    let limit = limit.ok_or_else(|| ReferenceError::Limit(text.to_owned()))?;
+    Ok(Reference::InTime { limit, shortest })
+}
+
 fn unknown(name: &str) -> ReferenceError {
     let known = Reference::NAMES.map(|known| known.split(':').next().unwrap_or(known));
     let near = sluice_units::did_you_mean(name, known);
@@ -128,7 +168,18 @@ mod tests {
 
     #[test]
     fn every_reference_is_read_as_it_is_written() {
-        for text in ["central", "jbsq:1", "jbsq:3", "jbsq:inf", "jsq", "po2", "random", "round-robin"] {
+        for text in [
+            "central",
+            "jbsq:1",
+            "jbsq:3",
+            "jbsq:inf",
+            "jsq",
+            "po2",
+            "random",
+            "round-robin",
+            "in-time:200us",
+            "in-time:1ms,shortest",
+        ] {
             assert_eq!(Reference::parse(text).map(|reference| reference.to_string()), Ok(text.to_owned()));
         }
     }
@@ -138,11 +189,13 @@ mod tests {
         for (text, why) in [
             (
                 "centrall",
-                "unknown reference `centrall`; did you mean `central`? known: central, jbsq:N, jsq, po2, random, round-robin",
+                "unknown reference `centrall`; did you mean `central`? known: central, jbsq:N, jsq, po2, \
+                 random, round-robin, in-time",
             ),
             (
                 "fifo-of-all",
-                "unknown reference `fifo-of-all`; known: central, jbsq:N, jsq, po2, random, round-robin",
+                "unknown reference `fifo-of-all`; known: central, jbsq:N, jsq, po2, random, round-robin, \
+                 in-time",
             ),
             ("jbsq", "`` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf"),
             (
@@ -153,6 +206,7 @@ mod tests {
                 "jbsq:-1",
                 "`-1` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf",
             ),
+            ("in-time:3", "`3` is no limit: write a latency, as in in-time:200us or in-time:200us,shortest"),
             ("jsq:2", "`jsq` has no settings: write jsq alone"),
         ] {
             assert_eq!(Reference::parse(text).map_err(|error| error.to_string()), Err(why.to_owned()));

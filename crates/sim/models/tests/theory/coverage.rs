@@ -216,6 +216,7 @@ impl Cell {
             parts: PARTS,
             way_home: Nanos(0),
             passed_over_at_random: None,
+            within: Vec::new(),
         };
         let rack =
             Ideal { reference: Reference::Central, workers: self.workers as usize, distance: Nanos(0) };

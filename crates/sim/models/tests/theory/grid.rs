@@ -100,6 +100,7 @@ impl Cell {
             parts: PARTS,
             way_home: Nanos(0),
             passed_over_at_random: None,
+            within: Vec::new(),
         };
         let workers = self.workers as usize;
         let replicate = |replication| {

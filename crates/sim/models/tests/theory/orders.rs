@@ -94,6 +94,7 @@ fn replications(policy: &str, workload: &str) -> Vec<Measured> {
         parts: PARTS,
         way_home: Nanos(0),
         passed_over_at_random: None,
+        within: Vec::new(),
     };
     let replicate = |replication| {
         let recorder = Recorder::new(recording.clone());

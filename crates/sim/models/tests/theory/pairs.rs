@@ -146,6 +146,7 @@ impl Cell {
             parts: PARTS,
             way_home: Nanos(0),
             passed_over_at_random: None,
+            within: Vec::new(),
         };
         let reference = Reference::parse(policy).expect("it is one");
         let rack = Ideal { reference, workers: WORKERS, distance: Nanos(0) };

@@ -27,6 +27,7 @@ fn replicate(policy: &str, load: f64, tasks: u64, replication: u32) -> Measured 
         parts: PARTS,
         way_home: testbed.way_home(),
         passed_over_at_random: None,
+        within: Vec::new(),
     });
     let requests = Requests::new(&workload, rate_per_s, SEED, replication);
     let (of, stop) = ((SEED, replication), AtomicBool::new(false));

@@ -87,6 +87,7 @@ fn run(workers: u32, load: f64, tasks: u64, replication: u32) -> Measured {
         parts: PARTS,
         way_home: Nanos(0),
         passed_over_at_random: None,
+        within: Vec::new(),
     };
     let ideal = Ideal { reference: Reference::Central, workers: workers as usize, distance: Nanos(0) };
     let requests = Requests::new(&workload, rate_per_s, SEED, replication);

@@ -42,6 +42,7 @@ fn a_lost_task_is_noticed_at_once() {
         parts: 0,
         way_home: Nanos(0),
         passed_over_at_random: None,
+        within: Vec::new(),
     };
     let requests = Requests::new(&workload, 300_000.0, 4, 0);
     let mut rack = Rack::new(LosesATask { central: Central::new(4), came: 0 }, 4, Nanos(0));

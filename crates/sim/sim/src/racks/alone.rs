@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use sluice_events::{LinkQueue, OneWay};
+use sluice_stats::Distribution;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_testbed::Testbed;
@@ -12,6 +13,7 @@ use sluice_wire::{Epoch, Nanos};
 use super::clients::{Clients, PoolRequests};
 use super::controller::{ControllerNode, Grants};
 use super::cores::of_switch;
+use super::fairness::ClientTally;
 use super::meter::Meter;
 use super::packet_loss::PoolLoss;
 use super::places::{LEAVES, RackWorld, Scheduled, WORKERS, clock_of};
@@ -43,6 +45,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         program: impl FnOnce(Config) -> Box<dyn Program>,
     ) -> Self {
         let mut meter = Meter::new(observer, point.testbed.workers);
+        meter.switch_waits = point.within.as_ref().map(|_| Distribution::new());
         meter.sees_waits = point.slices.is_none() && matches!(point.suits(), Ok(None));
         let of_cores = CoresLayout::of(&point.testbed, &point.workload.classes);
         let task_places = TaskPlaces::new(point.testbed.has_faults());
@@ -62,7 +65,10 @@ impl<O: TaskObserver> SimulatedRacks<O> {
             clients.len(),
             plan.asked.clone(),
             plan.sizes(),
-        );
+        )
+        .weighted(&testbed.client_weights, plan.dice("client weights"));
+        meter.clients =
+            (!testbed.client_weights.is_empty()).then(|| ClientTally::new(testbed.client_weights.len()));
         let core = plan.software.map(|software| {
             let waits = world.engine.lane(software::detour(software, testbed));
             ServerCore::new(software, testbed, waits)

@@ -127,6 +127,8 @@ pub(super) struct PoolRequests {
     first: usize,
     clients: usize,
     turn: usize,
+    /// How much each client sends, summed up, and where clients come from; `None` if all send in turn.
+    by_weight: Option<(Vec<u64>, Dice)>,
     /// What spines weigh, summed up; those that are out weigh nothing.
     pub(super) weights: Vec<u64>,
     /// Where spines come from; none where a rack is alone.
@@ -155,12 +157,24 @@ impl PoolRequests {
             first: 0,
             clients,
             turn: 0,
+            by_weight: None,
             weights,
             dice: None,
             asked,
             sizes,
             first_type: 0,
         }
+    }
+
+    /// These requests, drawn for clients by their weights.
+    pub(super) fn weighted(mut self, weights: &[u32], dice: Dice) -> Self {
+        let mut sum = 0;
+        let summed = weights.iter().map(|weight| {
+            sum += u64::from(*weight);
+            sum
+        });
+        self.by_weight = (!weights.is_empty()).then(|| (summed.collect(), dice));
+        self
     }
 
     /// Of a pool of racks below spines.
@@ -181,13 +195,23 @@ impl PoolRequests {
         self.next.is_some()
     }
 
-    /// The machine whose turn it is: the client's turn, the spine's luck.
+    /// The machine whose turn it is: the client's turn or weight, the spine's luck.
     #[inline]
     pub(super) fn machine(&mut self) -> usize {
         let spine = self.spine();
+        let client = self.client();
+        self.first + client * self.weights.len() + spine
+    }
+
+    #[inline]
+    fn client(&mut self) -> usize {
+        if let Some((weights, dice)) = &mut self.by_weight {
+            let drawn = dice.below(weights[weights.len() - 1]);
+            return weights.partition_point(|up_to| *up_to <= drawn);
+        }
         let client = self.turn;
         self.turn = if client + 1 == self.clients { 0 } else { client + 1 };
-        self.first + client * self.weights.len() + spine
+        client
     }
 
     #[inline]

@@ -1,9 +1,11 @@
 //! The counts of a run beside its tasks' times: packets, queues, idleness.
 
-use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome, float};
+use sluice_stats::{Counts, Distribution, Gauges, Level, Mark, Observer, Outcome, float};
 use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
+
+use super::fairness::ClientTally;
 
 /// All measurements of one run. Counts and averages cover the measured span.
 #[derive(Debug)]
@@ -27,6 +29,10 @@ pub(crate) struct Meter<O> {
     /// Whether tasks that wait while workers are idle mean a mistake: any worker serves any task, and no
     /// worker is missing.
     pub(crate) sees_waits: bool,
+    /// The waits in the switch of what is answered in the measured span, if anybody asks.
+    pub(crate) switch_waits: Option<Distribution>,
+    /// What each client offers and gets, if clients differ.
+    pub(super) clients: Option<ClientTally>,
     at_opening: Snapshot,
     closed: Option<(Counts, Gauges)>,
     workers: f64,
@@ -54,6 +60,8 @@ impl<O: Observer> Meter<O> {
             port_busy_ps: 0,
             is_open: false,
             sees_waits: true,
+            switch_waits: None,
+            clients: None,
             at_opening: Snapshot::default(),
             closed: None,
             workers: workers.into(),
@@ -82,6 +90,22 @@ impl<O: Observer> Meter<O> {
         }
         self.labelled += 1;
         self.labels_met += u64::from(suits.has[worker as usize].have(needs));
+    }
+
+    /// A reply came to a task that waited in the switch for so long.
+    #[inline]
+    pub(crate) fn waited_in_switch(&mut self, wait_ns: u32) {
+        if let Some(waits) = &mut self.switch_waits
+            && self.is_open
+        {
+            waits.record(wait_ns.into());
+        }
+    }
+
+    /// The clients' counts, if clients differ and the measured span is open.
+    #[inline]
+    pub(super) fn open_clients(&mut self) -> Option<&mut ClientTally> {
+        self.clients.as_mut().filter(|_| self.is_open)
     }
 
     /// A task ended without a reply.
@@ -122,6 +146,8 @@ impl<O: Observer> Meter<O> {
             worker_queue_mean: Some(self.at_workers.mean(now) / self.workers),
             idle_share: Some(1.0 - self.serving.mean(now) / self.workers),
             recirculation_utilization: (port_busy_ps > 0.0).then(|| port_busy_ps / span_ps),
+            switch_wait_p99: self.switch_waits.as_ref().map(|waits| waits.quantile(0.99) as f64),
+            client_share_min: self.clients.as_ref().and_then(ClientTally::share_min),
             labels_met: (labelled > 0).then(|| labels_met / labelled as f64),
             ..Gauges::default()
         };

@@ -26,6 +26,7 @@ mod cores;
 mod downtime;
 mod early;
 mod effects;
+mod fairness;
 mod faults;
 mod guess;
 mod imbalance;

@@ -1,6 +1,7 @@
 //! Racks below spines: the controller above registers all hosts before the first request.
 
 use sluice_events::dice::Dice;
+use sluice_stats::Distribution;
 use sluice_wire::{Epoch, Nanos};
 
 use super::clients::{Clients, PoolRequests, Submitter};
@@ -188,6 +189,7 @@ fn pool_of_run<O: TaskObserver>(
         (&point.workload.classes, control.task_type(at, sluice_wire::TaskType(0)).0),
     );
     let mut meter = Meter::new(observer, layout.workers());
+    meter.switch_waits = point.within.as_ref().map(|_| Distribution::new());
     meter.sees_waits = point.testbed.racks.outages.is_empty();
     PoolRun {
         arrivals,

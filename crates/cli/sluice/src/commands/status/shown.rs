@@ -20,9 +20,10 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let refused = refused.then(|| counted("calls refused for", &status.refused));
     let is_labelled = status.slices.iter().any(|slice| !slice.classes.is_empty());
     let classes = is_labelled.then(|| classes(status));
+    let targets = status.slices.iter().any(|slice| slice.target_ns > 0).then(|| targets(status));
     let [slices, workers] = [slices(status), workers(status)];
     let others = [workers, servers(status), clients(status), counters];
-    let tables = [&slices].into_iter().chain(&classes).chain(&others).chain(&refused);
+    let tables = [&slices].into_iter().chain(&targets).chain(&classes).chain(&others).chain(&refused);
     let tables: Vec<String> = tables.map(Table::to_string).collect();
     format!("{head}\n{}{}\n{}", ending(status), differing(status), tables.join("\n"))
 }
@@ -54,7 +55,8 @@ pub(super) fn line(status: &StatusResponse) -> String {
             if slice.open { "open" } else { "closed" },
             slice.workers,
             if slice.workers == 1 { "" } else { "s" }
-        ) + &refused(slice)
+        ) + &target(slice)
+            + &refused(slice)
     });
     let slices: String = slices.collect();
     let apart = peers::apart(status);
@@ -76,6 +78,16 @@ fn differing(status: &StatusResponse) -> String {
         Some(format!("! {name} differs from its {peers} peer{s}: {apart}\n"))
     });
     lines.collect()
+}
+
+/// A slice's target, and what came of it; empty if it has none.
+fn target(slice: &SliceStatus) -> String {
+    if slice.target_ns == 0 {
+        return String::new();
+    }
+    let may = slice.measured_limit.map_or_else(|| "?".to_owned(), |limit| limit.to_string());
+    let target = time(slice.target_ns as f64);
+    format!(", target {target}: {may} may wait, {} refused busy", slice.refused_busy)
 }
 
 /// Which tasks of a slice are refused since no worker can serve them; empty if there are none.
@@ -100,6 +112,20 @@ fn slices(status: &StatusResponse) -> Table {
             slice.limit.to_string(),
             slice.balance.map_or_else(|| "?".to_owned(), |balance| format!("{balance:+}")),
             slice.stale_tokens.to_string(),
+        ]);
+    }
+    table
+}
+
+/// The targets of slices, and what came of them.
+fn targets(status: &StatusResponse) -> Table {
+    let mut table = Table::new(["slice", "target", "may wait, as measured", "refused busy"]);
+    for slice in status.slices.iter().filter(|slice| slice.target_ns > 0) {
+        table.row([
+            slice.name.clone(),
+            time(slice.target_ns as f64),
+            slice.measured_limit.map_or_else(|| "?".to_owned(), |limit| limit.to_string()),
+            slice.refused_busy.to_string(),
         ]);
     }
     table
@@ -241,7 +267,8 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
         json!({
             "slice": slice.slice, "name": slice.name, "types": slice.types, "open": slice.open,
             "limit": slice.limit, "workers": slice.workers, "quotas": slice.quotas, "balance": slice.balance,
-            "stale_tokens": slice.stale_tokens, "wished": slice.wished,
+            "stale_tokens": slice.stale_tokens, "wished": slice.wished, "target_ns": slice.target_ns,
+            "measured_limit": slice.measured_limit, "refused_busy": slice.refused_busy,
             "classes": slice.classes.iter().map(class).collect::<Vec<_>>(),
         })
     });
@@ -339,6 +366,28 @@ mod tests {
             "switch up, epoch 7; get open, 4 workers, 5 tokens parked; scan closed, 4 workers, 40 tasks wait; other open, 4 \
              workers, balance ?; 0 clients"
         );
+    }
+
+    #[test]
+    fn a_slices_target_is_told_with_what_came_of_it() {
+        let none = SliceStatus { name: "scan".to_owned(), ..SliceStatus::default() };
+        let slice = SliceStatus {
+            name: "get".to_owned(),
+            target_ns: 50_000,
+            measured_limit: Some(131),
+            refused_busy: 7,
+            ..SliceStatus::default()
+        };
+        let unmeasured = SliceStatus { measured_limit: None, refused_busy: 0, ..slice.clone() };
+        assert_eq!(target(&none), "");
+        assert_eq!(target(&slice), ", target 50.0 us: 131 may wait, 7 refused busy");
+        assert_eq!(target(&unmeasured), ", target 50.0 us: ? may wait, 0 refused busy");
+        let only = |slices: &[&SliceStatus]| StatusResponse {
+            slices: slices.iter().map(|slice| (*slice).clone()).collect(),
+            ..StatusResponse::default()
+        };
+        assert!(text("here", &only(&[&none, &slice])).contains("refused busy"));
+        assert!(!text("here", &only(&[&none])).contains("refused busy"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Later tries of a task go where the one before went, for a while (Horus A.4).
 
-use sluice_wire::{Attempt, Nanos, Reject, RejectReason};
+use sluice_wire::{Attempt, Nanos, Reject, RejectReason, SliceLoad};
 
 use super::*;
 
@@ -93,6 +93,7 @@ fn who_was_refused_by_a_rack_does_not_come_back_to_it() {
         reason: RejectReason::NoWorkers,
         behind: 0,
         retry_after_ns: 0,
+        load: SliceLoad::default(),
     };
     let arrival = Arrival::Wire { from: leaf_at(leaf), packet: Packet::Reject(reject), room: true };
     let passed = fabric.spine.pass(Nanos(0), arrival);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sluice_switch::horus::{Average, HorusError, IDLE_SELECTED, IdleRack};
-use sluice_wire::{Attempt, Epoch, MeanQueue, Reject, RejectReason};
+use sluice_wire::{Attempt, Epoch, MeanQueue, Reject, RejectReason, SliceLoad};
 
 use super::*;
 use crate::rack::{circulating, rejected};
@@ -126,6 +126,7 @@ fn what_nobody_below_the_spine_sent_reaches_no_client() {
         reason: RejectReason::NoWorkers,
         behind: 0,
         retry_after_ns: 0,
+        load: SliceLoad::default(),
     });
     for packet in [reply, reject] {
         let mut pass = |from| fabric.spine.pass(Nanos(0), Arrival::Wire { from, packet, room: true });

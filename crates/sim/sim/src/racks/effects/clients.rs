@@ -71,6 +71,9 @@ impl<O: TaskObserver> SimulatedRacks<O> {
     fn offer(&mut self, pool: usize, client: usize, request: Request) {
         let PoolRun { meter, arrivals, .. } = &mut self.pools[pool];
         meter.sent(self.world.now);
+        if let Some(clients) = meter.open_clients() {
+            clients.offered(client);
+        }
         self.task_places.offered();
         let slice = arrivals.asked.slice[usize::from(request.class)];
         if self.clients.all[client].backlogs[slice].is_empty() && self.submit(client, &request) {
@@ -173,8 +176,8 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         for action in &actions {
             match ClientEffect::of(action, sender) {
                 ClientEffect::Try(submit) => self.tries(sender, submit, &mut bundle),
-                ClientEffect::Ended { task, tag, attempts, how } => {
-                    self.ends(sender, (task, attempts), tag, how)
+                ClientEffect::Ended { task, attempts, tag, how } => {
+                    self.ends(sender, task, (attempts, tag), how)
                 }
                 ClientEffect::Send(to, packet) => {
                     self.send(sender, to, self.world.now, |place| *place = packet);
@@ -213,7 +216,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
 
     /// A task has ended.
     #[inline]
-    fn ends(&mut self, sender: PacketSource, (task, attempts): (TaskId, u16), tag: u64, how: &Outcome) {
+    fn ends(&mut self, sender: PacketSource, task: TaskId, (attempts, tag): (u16, u64), how: &Outcome) {
         let TaskTag { class, intended } = TaskTag::unpack(tag);
         let Self { world, pools, task_places, .. } = self;
         let PoolRun { meter, intervals, .. } = &mut pools[usize::from(sender.pool)];
@@ -223,11 +226,15 @@ impl<O: TaskObserver> SimulatedRacks<O> {
                 task_places.move_task(Place::ToClient, Place::Done);
                 let service = Nanos(u64::from_le_bytes(reply.payload.inline));
                 meter.counts.queued += u64::from(reply.switch_wait_ns > 0);
+                meter.waited_in_switch(reply.switch_wait_ns);
                 let waited = Nanos(u64::from(reply.switch_wait_ns) + u64::from(reply.worker_wait_ns));
                 let served = Nanos(reply.service_ns.into());
                 let at = world.now;
                 if let Some(intervals) = intervals {
                     intervals.take(waited, service);
+                }
+                if let Some(clients) = meter.open_clients() {
+                    clients.replied(sender.at.place() as usize);
                 }
                 meter.observer.done(&Replied { class, intended, at, service, served, waited });
             }
