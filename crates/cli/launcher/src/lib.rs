@@ -172,7 +172,7 @@ fn run_load(
         SpineClients::connect(&client_options(plan, processes)?, &processes.controllers()?, plan.seed)?;
     let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
     let started = SystemTime::now();
-    let mut target = LoadTarget::new(client, types.collect());
+    let mut target = LoadTarget::new(client, types.collect(), load.budgets_of_mix());
     let start = target.start();
     board.begin("the load began");
     let mut script = FaultSchedule::new(&plan.events);

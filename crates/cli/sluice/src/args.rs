@@ -19,6 +19,7 @@ use sluice_support::flags::{Io, Output};
 use sluice_support::running::RackArgs;
 use sluice_support::{print, units};
 use sluice_switch::registry::Choice;
+use sluice_wire::Nanos;
 
 use crate::{study, words};
 
@@ -119,6 +120,11 @@ pub(crate) struct UpArgs {
     /// How long to measure, instead of the plan's.
     #[arg(long, value_name = "SPAN", value_parser = units::span)]
     pub(crate) length: Option<Duration>,
+    /// For how long a task is worth beginning, from when it is due: 200us. One that has nothing left of its
+    /// budget is refused at its client, in the switch or at a worker [default: no limit, but for types that
+    /// have one in the plan].
+    #[arg(long, value_name = "SPAN", value_parser = units::budget)]
+    pub(crate) budget: Option<Nanos>,
     /// Stretch all times by this factor, service too, instead of the plan's: this machine's own delays then
     /// weigh less.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -383,6 +389,11 @@ pub(crate) struct LoadArgs {
     /// When a task's outcome is Unknown.
     #[arg(long, value_name = "SPAN", value_parser = units::span)]
     pub(crate) deadline: Option<Duration>,
+    /// For how long a task is worth beginning, from when it is due: 200us. One that has nothing left of its
+    /// budget is refused at its client, in the switch or at a worker [default: no limit, but for types that
+    /// have one in the plan].
+    #[arg(long, value_name = "SPAN", value_parser = units::budget)]
+    pub(crate) budget: Option<Nanos>,
     /// Whether tasks are tried again: `budget` (within a tenth of the sends) or `never`.
     #[arg(long, value_name = "WHEN", value_parser = units::retry)]
     pub(crate) retry: Option<bool>,

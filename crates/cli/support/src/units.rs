@@ -19,6 +19,12 @@ pub fn span_text(span: Duration) -> String {
     sluice_units::show_span(Nanos(span.as_nanos() as u64))
 }
 
+/// Reads a task's budget, such as `200us`.
+pub fn budget(text: &str) -> Result<Nanos, String> {
+    let span = sluice_units::span(text)?;
+    sluice_workload::check_budget(span).map(|()| span)
+}
+
 /// Reads tasks per second, such as `500` or `2000k`.
 pub fn rate(text: &str) -> Result<f64, String> {
     check_rate(sluice_units::number(text).map_err(|why| format!("rate `{text}` {why}"))?)

@@ -302,6 +302,7 @@ fn load(names: Vec<&'static str>) -> impl Strategy<Value = LoadPlan> {
                 arrivals,
                 mix: owned().zip(parts.iter().map(|part| part / sum)).collect(),
                 requests,
+                budgets: owned().take(1).map(|name| (name, Duration::from_micros(200))).collect(),
                 warm_up: spans.0,
                 length: spans.1,
                 deadline: spans.2,
@@ -367,6 +368,7 @@ fn changes() -> impl Strategy<Value = Changes> {
             pcap: pcap.map(PathBuf::from),
             rate,
             length,
+            budget: rate.map(|_| Nanos(2_500)),
             ..Changes::default()
         },
     )

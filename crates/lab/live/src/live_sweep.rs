@@ -233,6 +233,9 @@ fn check(testbed: &Testbed, workload: &Workload) -> Outcome<()> {
         "a live sweep has 512 workers at most: ask for fewer in the testbed"
     } else if matches!(workload.arrivals, Arrivals::Trace(_)) {
         "a sweep makes its traces itself: name the services, such as exp:10us"
+    } else if workload.classes.iter().any(|class| class.budget.is_some()) {
+        "the tasks of a live sweep have no budgets: leave `budget` out of the workload, or give --budget to \
+         `sluice up` without --sweep"
     } else if workload.classes.iter().any(|class| class.large > 0.0) {
         "the tasks of a live sweep carry 8 bytes: leave `large` out of the workload"
     } else if let Some(complaint) = servers::complaint(testbed, priorities) {

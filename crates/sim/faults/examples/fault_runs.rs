@@ -1,5 +1,5 @@
-//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores] [budgets]]`. Prints how many runs
-//! it took.
+//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores] [budgets]]`. Prints how
+//! many runs it took.
 
 use std::env;
 use std::io::{self, Write};
@@ -18,7 +18,8 @@ fn main() -> ExitCode {
     let kind = kind.map(|kind| if has("budgets") { kind.with_budgets() } else { kind });
     let (Some(first), Some(count), Some(kind)) = (number(0), number(1), kind) else {
         let why = "fault_runs needs the first seed, how many, and perhaps a policy, `cores` if its \
-                   workers are servers of many, and `budgets` if tasks have some: fault_runs 0 10000 rain:1 cores";
+                   workers are servers of many, and `budgets` if tasks have some: \
+                   fault_runs 0 10000 rain:1 cores budgets";
         writeln!(io::stderr(), "{why}").ok();
         return ExitCode::from(2);
     };

@@ -77,5 +77,5 @@ pub(super) fn check_left(task: TaskId, came: Budget, wait: Nanos, told: Budget) 
         return Ok(());
     }
     let wait = wait.0;
-    Err(format!("promise 9: task {task} came with {came:?}, waited {wait} ns, and is told to have {told:?}"))
+    Err(format!("promise 9: task {task} came with {came:?}, waited {wait} ns, and tells {told:?}"))
 }

@@ -8,6 +8,7 @@ use sluice_testbed::Testbed;
 use sluice_testbed::capacity::{CELLS_MAX, Capacity};
 use sluice_testbed::compatibility::{LabelCompatibility, SliceCompatibility, Sliced};
 use sluice_testbed::cores_layout::CoresLayout;
+use sluice_units::show_span;
 use sluice_wire::Nanos;
 use sluice_workload::{Arrivals, Class, Requests, Workload};
 
@@ -230,6 +231,7 @@ impl Point {
             .or_else(|| self.bad_server())
             .or_else(|| self.bad_cores())
             .or_else(|| self.bad_racks())
+            .or_else(|| self.bad_budgets())
             .or_else(|| self.bad_rate())
             .or_else(|| self.limits().err())
             .or_else(|| self.bad_flows())
@@ -288,6 +290,28 @@ impl Point {
                 slices.len(),
                 choice.traits().classes
             )
+        })
+    }
+
+    /// Why tasks cannot have their budgets here.
+    fn bad_budgets(&self) -> Option<String> {
+        let round_trip = self.testbed.zero_load();
+        self.workload.classes.iter().find_map(|class| {
+            let (name, budget) = (&class.name, class.budget?);
+            if !matches!(self.policy, Policy::Program(_) | Policy::Datacenter(_)) {
+                return Some(format!(
+                    "{} looks at no budget, and tasks of `{name}` have one: leave it out, or take a program of \
+                     the switch such as rain:2",
+                    self.policy
+                ));
+            }
+            (budget < round_trip).then(|| {
+                let (budget, least) = (show_span(budget), show_span(round_trip));
+                format!(
+                    "a budget of {budget} for tasks of `{name}` is below a round trip of {least} here, so a \
+                     refusal comes after it is spent: give at least {least}, or none"
+                )
+            })
         })
     }
 

@@ -70,6 +70,12 @@ pub enum Mark {
 pub enum Outcome {
     /// The task cannot have run.
     Refused,
+    /// The same: the task's budget was spent at its client.
+    LateAtClient,
+    /// The same: the task's budget was spent in the switch.
+    LateInSwitch,
+    /// The same: the task's budget was spent at a worker.
+    LateAtWorker,
     /// The task may have run.
     Unknown,
     /// The task's client held it back and gave it up.
@@ -223,8 +229,13 @@ impl Recorder {
             return;
         }
         self.measured_ended += 1;
+        let is_other = matches!(outcome, Outcome::Unknown | Outcome::PushedBack);
+        self.counts.refused += u64::from(!is_other);
         match outcome {
-            Outcome::Refused => self.counts.refused += 1,
+            Outcome::Refused => {}
+            Outcome::LateAtClient => self.counts.late_at_client += 1,
+            Outcome::LateInSwitch => self.counts.late_in_switch += 1,
+            Outcome::LateAtWorker => self.counts.late_at_worker += 1,
             Outcome::Unknown => self.counts.unknown += 1,
             Outcome::PushedBack => self.counts.pushed_back += 1,
         }
@@ -266,6 +277,9 @@ impl Recorder {
             sent: self.measured_sent,
             replied: self.measured_ended - failed,
             refused: of_tasks.refused,
+            late_at_client: of_tasks.late_at_client,
+            late_in_switch: of_tasks.late_in_switch,
+            late_at_worker: of_tasks.late_at_worker,
             unknown: of_tasks.unknown,
             pushed_back: of_tasks.pushed_back,
             ..counts

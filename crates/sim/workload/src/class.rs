@@ -1,7 +1,7 @@
 //! Classes of tasks.
 
 use sluice_wire::sizes::KINDS_MAX;
-use sluice_wire::{INLINE_BYTES, TaskType};
+use sluice_wire::{Budget, INLINE_BYTES, Nanos, TaskType};
 
 use super::plan::Change;
 use super::{Service, text};
@@ -23,6 +23,8 @@ pub struct Class {
     pub bytes: u16,
     /// The priority of the class's tasks, 0 first; `None`: their size alone decides.
     pub priority: Option<u8>,
+    /// For how long a task of the class is worth beginning, from when it is due; `None` for no limit.
+    pub budget: Option<Nanos>,
 }
 
 /// The default bytes of a large task: ten keys of 64 bytes.
@@ -51,8 +53,34 @@ impl Class {
                 self.name
             ));
         }
+        if let Some(budget) = self.budget {
+            check_budget(budget).map_err(|why| format!("class `{}`: {why}", self.name))?;
+        }
         Ok(())
     }
+}
+
+/// Whether a packet can tell this budget, and whether it is one at all.
+///
+/// # Errors
+/// What is wrong, and what to write instead.
+pub fn check_budget(budget: Nanos) -> Result<(), String> {
+    if budget > Budget::LONGEST {
+        let most = Budget::LONGEST.0 / 1_000_000;
+        return Err(format!(
+            "a budget of {} is longer than a packet can tell: give at most {most}ms, or none",
+            text::show_span(budget)
+        ));
+    }
+    if budget < Budget::SHORTEST {
+        return Err(format!(
+            "a budget of {} is spent before its task can be sent: give at least {}us, and more than a round \
+             trip",
+            text::show_span(budget),
+            Budget::SHORTEST.0.div_ceil(1_000)
+        ));
+    }
+    Ok(())
 }
 
 /// The classes during a phase.

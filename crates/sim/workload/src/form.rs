@@ -61,6 +61,9 @@ pub struct ClassTable {
     /// The priority of its tasks, 0 first; without it their size alone decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
+    /// A span such as `200us`: for how long its tasks are worth beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
 }
 
 /// A phase in the long form.
@@ -159,7 +162,15 @@ impl ClassTable {
             large: self.large,
             bytes: self.bytes,
             priority: self.priority,
+            budget: self.budget()?,
         })
+    }
+}
+
+impl ClassTable {
+    fn budget(&self) -> Result<Option<Nanos>, WorkloadError> {
+        let wrong = |why| WorkloadError::Workload { text: self.name.clone(), why: format!("budget: {why}") };
+        self.budget.as_deref().map(span).transpose().map_err(wrong)
     }
 }
 
@@ -195,6 +206,7 @@ impl From<&Workload> for WorkloadTable {
             large: class.large,
             bytes: class.bytes,
             priority: class.priority,
+            budget: class.budget.map(show_span),
         });
         let class = class.collect();
         match &workload.arrivals {

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use sluice_wire::{Nanos, TaskType};
 
 pub use bounds::{MEAN_MAX, SERVICE_MAX};
-pub use class::{Class, LARGE_BYTES};
+pub use class::{Class, LARGE_BYTES, check_budget};
 pub use complaint::{TomlComplaint, TomlStep, read_toml};
 pub use empirical::Empirical;
 pub use error::WorkloadError;
@@ -206,6 +206,9 @@ impl fmt::Display for Workload {
             if let Some(priority) = class.priority {
                 write!(f, ",priority={priority}")?;
             }
+            if let Some(budget) = class.budget {
+                write!(f, ",budget={}", text::show_span(budget))?;
+            }
         }
         f.write_str(&arrivals)
     }
@@ -240,5 +243,6 @@ fn traced_class(trace: &Trace, class: usize) -> Result<Class, WorkloadError> {
         large: larges as f64 / count,
         bytes: LARGE_BYTES,
         priority: trace.priority(class),
+        budget: None,
     })
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use sluice_wire::TaskType;
+use sluice_wire::{Nanos, TaskType};
 
 use super::class::{BYTES_MAX, PRIORITY_MAX};
 use super::{
@@ -14,7 +14,7 @@ use super::{
 
 const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE`, \
                      `,bytes=NUMBER`, \
-                     `,type=NUMBER` or `,priority=NUMBER` if need be, and `;ARRIVALS` behind it all";
+                     `,type=NUMBER`, `,priority=NUMBER` or `,budget=SPAN` if need be, and `;ARRIVALS` behind it all";
 
 /// Nanoseconds per byte on a link of 100 Gb/s.
 const NS_A_BYTE: f64 = 0.08;
@@ -58,6 +58,7 @@ impl Workload {
                 large: 0.0,
                 bytes: LARGE_BYTES,
                 priority: None,
+                budget: None,
             })
         };
         let classes = flows.sizes().parts().into_iter().enumerate().map(class).collect::<Result<_, _>>()?;
@@ -85,17 +86,19 @@ impl FromStr for Workload {
 fn read_classes(text: &str, folder: &Path) -> Result<Vec<Class>, WorkloadError> {
     let wrong = |why| WorkloadError::Workload { text: text.to_owned(), why };
     if !starts_a_class(text) {
-        let (service, Options { large, bytes, task_type, priority }) = options(text).map_err(wrong)?;
+        let (service, Options { large, bytes, task_type, priority, budget }) =
+            options(text).map_err(wrong)?;
         let (name, task_type) = (ONLY_CLASS.to_owned(), TaskType(task_type.unwrap_or(0)));
         let service = Service::parse_in(service, folder)?;
-        return Ok(vec![Class { name, task_type, share: 1.0, service, large, bytes, priority }]);
+        return Ok(vec![Class { name, task_type, share: 1.0, service, large, bytes, priority, budget }]);
     }
     let parts = split_classes(text);
     let classes = parts.iter().enumerate().map(|(i, part)| {
         let complete = part.split_once('=').and_then(|(name, rest)| Some((name, rest.split_once('@')?)));
         let (name, (share, rest)) = complete.ok_or_else(|| wrong(format!("`{part}` has no `@`; {USAGE}")))?;
         let share = text::share(share).map_err(|why| wrong(format!("the share of `{name}`: {why}")))?;
-        let (service, Options { large, bytes, task_type, priority }) = options(rest).map_err(wrong)?;
+        let (service, Options { large, bytes, task_type, priority, budget }) =
+            options(rest).map_err(wrong)?;
         let service = Service::parse_in(service, folder)?;
         Ok(Class {
             name: name.to_owned(),
@@ -105,6 +108,7 @@ fn read_classes(text: &str, folder: &Path) -> Result<Vec<Class>, WorkloadError> 
             large,
             bytes,
             priority,
+            budget,
         })
     });
     classes.collect()
@@ -134,12 +138,14 @@ struct Options {
     bytes: u16,
     task_type: Option<u16>,
     priority: Option<u8>,
+    budget: Option<Nanos>,
 }
 
-/// Splits `SERVICE,large=SHARE,bytes=NUMBER,type=NUMBER,priority=NUMBER`.
+/// Splits `SERVICE,large=SHARE,bytes=NUMBER,type=NUMBER,priority=NUMBER,budget=SPAN`.
 fn options(text: &str) -> Result<(&str, Options), String> {
     let mut service = text;
-    let mut options = Options { large: 0.0, bytes: LARGE_BYTES, task_type: None, priority: None };
+    let mut options =
+        Options { large: 0.0, bytes: LARGE_BYTES, task_type: None, priority: None, budget: None };
     while let Some((rest, (key, value))) =
         service.rsplit_once(',').and_then(|(rest, option)| Some((rest, option.split_once('=')?)))
     {
@@ -158,7 +164,10 @@ fn options(text: &str) -> Result<(&str, Options), String> {
                 let wrong = |_| format!("priority: `{value}` is not a number from 0 to {PRIORITY_MAX}");
                 options.priority = Some(value.parse().map_err(wrong)?);
             }
-            _ => return Err(text::unknown("option", key, ["large", "bytes", "type", "priority"])),
+            "budget" => {
+                options.budget = Some(text::span(value).map_err(|why| format!("budget: {why}"))?);
+            }
+            _ => return Err(text::unknown("option", key, ["large", "bytes", "type", "priority", "budget"])),
         }
     }
     Ok((service, options))

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
     let started = SystemTime::now();
     let heading = Heading { what: format!("sluice load: {}", what.load.arrivals), place };
     let view = View::start(shown, heading, board.clone(), stop.clone());
-    let mut target = Target::new(client, types);
+    let mut target = Target::new(client, types, what.load.budgets_of_mix());
     board.begin("the load began");
     let LoadRun { tally, ended } = load::run(&what.load, source, &mut target, &board, &stop);
     drop(view);
@@ -118,10 +118,11 @@ fn labelled_load(args: &LoadArgs) -> Outcome<LabelledLoad> {
             ));
         }
     };
-    let load = LoadPlan {
+    let mut load = LoadPlan {
         arrivals: arrivals(args, given.as_ref())?,
         mix,
         requests: given.as_ref().map_or_else(Vec::new, |load| load.requests.clone()),
+        budgets: given.as_ref().map_or_else(Vec::new, |load| load.budgets.clone()),
         warm_up: or(args.warm_up, given.as_ref().map(|load| load.warm_up), Duration::from_secs(1)),
         length: or(args.length, given.as_ref().map(|load| load.length), Duration::from_secs(10)),
         deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), deadline_default(dilation)),
@@ -129,6 +130,9 @@ fn labelled_load(args: &LoadArgs) -> Outcome<LabelledLoad> {
         behind_max: given.as_ref().map_or(Duration::from_millis(10), |load| load.behind_max),
         failed_max: given.as_ref().map_or(FAILED_MAX, |load| load.failed_max),
     };
+    if let Some(budget) = args.budget {
+        load.limit(Duration::from_nanos(budget.0));
+    }
     for (flag, span) in [("--length", load.length), ("--deadline", load.deadline)] {
         if span.is_zero() {
             return Err(Failure::bad_input(format!("{flag} is zero; give tasks some time, such as 1s")));

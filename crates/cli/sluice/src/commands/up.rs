@@ -14,6 +14,11 @@ use crate::args::UpArgs;
 /// Runs what the flags ask for.
 pub(crate) fn run(args: &UpArgs) -> Outcome<()> {
     if args.live.sweep.is_some() {
+        if args.budget.is_some() {
+            return Err(Failure::bad_input(
+                "the tasks of a live sweep have no budgets: leave --budget or --sweep out",
+            ));
+        }
         return sluice_live::run(&sweep(args));
     }
     let stop = Stop::on_signals_and_hangup()?;
@@ -47,6 +52,7 @@ fn plan(args: &UpArgs) -> Outcome<Plan> {
         pcap: args.pcap.clone(),
         rate: args.rate,
         length: args.length,
+        budget: args.budget,
         racks: args.racks,
         spines: args.spines,
         ..Changes::default()

@@ -11,6 +11,8 @@ use sluice_study::limit::Limit;
 use sluice_study::numbers;
 use sluice_support::flags::Output;
 use sluice_support::policies::PolicyArgs;
+use sluice_support::units::budget;
+use sluice_wire::Nanos;
 
 /// What is run, where, and for how long.
 #[derive(Clone, Debug, Args)]
@@ -48,6 +50,11 @@ pub(crate) struct SettingArgs {
     pub(crate) within: Option<Within>,
     #[command(flatten)]
     pub(crate) length: LengthArgs,
+    /// For how long each task is worth beginning, from when it is due: 200us. A task that has nothing left of
+    /// its budget is refused at its client, in the switch or at a worker [default: no limit, but for types
+    /// with `,budget=SPAN` in the workload].
+    #[arg(long, value_name = "SPAN", value_parser = budget)]
+    pub(crate) budget: Option<Nanos>,
     /// Any number: it fixes all that is random, so that the same command gives the same result.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

@@ -10,6 +10,7 @@ use sluice_study::numbers;
 use sluice_study::plan::{Case, Compare, Plan, PolicySetup, SearchFor, Tolerance, slices};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::stop::Stop;
+use sluice_units::show_span;
 use sluice_workload::{Arrivals, Workload};
 
 use super::args::{LengthArgs, OfferedArgs, RunArgs, SettingArgs};
@@ -80,7 +81,7 @@ impl RequestedStudy<'_> {
         let case = Case {
             id: "load".into(),
             title: self.title(),
-            workload: setting.workload.clone(),
+            workload: self.workload_text()?,
             large: setting.large,
             lasts_ns: None,
             testbed: self.clients(),
@@ -152,6 +153,7 @@ impl RequestedStudy<'_> {
             ),
             ("--large", (setting.large > 0.0).then(|| setting.large.to_string())),
             ("--slices", setting.slices.clone()),
+            ("--budget", setting.budget.map(show_span)),
             ("--within", setting.within.as_ref().map(ToString::to_string)),
             ("--tasks", Some(length.tasks.to_string())),
             ("--replications", Some(length.replications.to_string())),
@@ -201,6 +203,26 @@ impl RequestedStudy<'_> {
                 "how much is offered? give --rate (such as 2000k) or --load (such as 0.8)",
             )),
         }
+    }
+
+    /// The workload as text, with the budget that was asked for.
+    fn workload_text(&self) -> Outcome<String> {
+        let setting = self.setting;
+        let Some(budget) = setting.budget else { return Ok(setting.workload.clone()) };
+        let mut workload = self.workload()?;
+        for class in &mut workload.classes {
+            class.budget.get_or_insert(budget);
+        }
+        let text = workload.to_string();
+        if Workload::parse(&text).is_ok_and(|read| read == workload) {
+            return Ok(text);
+        }
+        Err(Failure::bad_input(format!(
+            "--budget: the workload {} has no place for it in a line: write `budget = \"{}\"` at its classes \
+             in a plan",
+            setting.workload,
+            show_span(budget)
+        )))
     }
 
     fn workload(&self) -> Outcome<Workload> {

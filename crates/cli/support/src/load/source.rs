@@ -90,6 +90,7 @@ fn workload(plan: &LoadPlan) -> Outcome<Workload> {
         large: 0.0,
         bytes: LARGE_BYTES,
         priority: None,
+        budget: None,
     });
     Ok(Workload { classes: classes.collect(), arrivals })
 }
@@ -171,6 +172,7 @@ mod tests {
             arrivals,
             mix: vec![("get".to_owned(), 0.9), ("scan".to_owned(), 0.1)],
             requests: Vec::new(),
+            budgets: Vec::new(),
             warm_up: Duration::from_secs(1),
             length: Duration::from_secs(9),
             deadline: Duration::from_secs(5),

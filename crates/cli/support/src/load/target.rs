@@ -1,6 +1,7 @@
 //! A live rack, or racks below spines, as the target of a load, through the client library.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 use sluice_net::client::{
@@ -8,7 +9,7 @@ use sluice_net::client::{
 };
 use sluice_net::clock::Clock;
 use sluice_rpc::shown;
-use sluice_wire::{Nanos, RejectReason, TaskType};
+use sluice_wire::{Budget, Nanos, RejectReason, TaskType};
 
 use super::source::Task;
 use super::tally::{Ending, TaskEnd, UNKNOWN_TYPE};
@@ -17,17 +18,23 @@ use super::tally::{Ending, TaskEnd, UNKNOWN_TYPE};
 pub struct Target {
     client: SpineClients,
     types: Vec<TaskType>,
+    /// For how long tasks of each type are worth beginning, from when they are due.
+    budgets: Vec<Option<Duration>>,
     clock: Clock,
     start: Nanos,
     ended: Arc<SegQueue<TaskEnd>>,
 }
 
 impl Target {
-    /// A target that sends through `client`; `types` are the types of the mix, in order. The load begins
-    /// now.
-    pub fn new(client: impl Into<SpineClients>, types: Vec<TaskType>) -> Self {
+    /// A target that sends through `client`; `types` are the types of the mix, in order, and `budgets` their
+    /// tasks' budgets. The load begins now.
+    pub fn new(
+        client: impl Into<SpineClients>,
+        types: Vec<TaskType>,
+        budgets: Vec<Option<Duration>>,
+    ) -> Self {
         let clock = Clock::start();
-        Self { client: client.into(), types, start: clock.now(), clock, ended: Arc::default() }
+        Self { client: client.into(), types, budgets, start: clock.now(), clock, ended: Arc::default() }
     }
 
     /// When the load began, on the drivers' clock.
@@ -49,8 +56,15 @@ impl Target {
     pub(super) fn offer(&self, task: &Task, deadline: Nanos) -> bool {
         let (start, kind, due) = (self.start, task.kind, task.due);
         let sink = Arc::clone(&self.ended);
-        let deadline = std::time::Duration::from_nanos(deadline.0);
-        let spec = TaskSpec { urgency: task.urgency, ..self.types[kind].into() };
+        let deadline = Duration::from_nanos(deadline.0);
+        // The budget counts from when the task was due, however often it has to be offered.
+        let waited = Duration::from_nanos(self.now().since(due).0);
+        let budget = self.budgets[kind].map(|budget| budget.saturating_sub(waited));
+        if budget.is_some_and(|left| left < Duration::from_nanos(Budget::SHORTEST.0)) {
+            self.refused(kind, due, late(CutOff::Client));
+            return true;
+        }
+        let spec = TaskSpec { urgency: task.urgency, budget, ..self.types[kind].into() };
         let taken =
             self.client.draw(self.types[kind]).try_submit_with(spec, &task.bytes, deadline, move |ended| {
                 sink.push(translate(&ended, start, kind, due));
@@ -59,12 +73,16 @@ impl Target {
             Ok(()) => true,
             Err(SubmitError::Busy) => false,
             Err(why @ (SubmitError::TooLong { .. } | SubmitError::Closed)) => {
-                let ending = Ending::Refused(submit_error(why));
-                let (at, attempts) = (self.now(), 0);
-                self.ended.push(TaskEnd { kind, due, at, attempts, worker: None, ending, complaint: None });
+                self.refused(kind, due, submit_error(why));
                 true
             }
         }
+    }
+
+    /// A task ends before it was sent.
+    fn refused(&self, kind: usize, due: Nanos, why: &'static str) {
+        let (at, attempts, ending) = (self.now(), 0, Ending::Refused(why));
+        self.ended.push(TaskEnd { kind, due, at, attempts, worker: None, ending, complaint: None });
     }
 
     /// The next task that ended.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sluice_net::client::deadline_default;
 use sluice_netem::Rates;
+use sluice_wire::Nanos;
 
 use super::check;
 use super::parts::{Arrivals, Plan, RacksPlan, state_in};
@@ -39,6 +40,8 @@ pub struct Changes {
     pub rate: Option<f64>,
     /// The measured time of the load, if there is one.
     pub length: Option<Duration>,
+    /// For how long tasks of types without a budget of their own are worth beginning, if there is a load.
+    pub budget: Option<Nanos>,
     /// The number of racks below a spine.
     pub racks: Option<u16>,
     pub spines: Option<u16>,
@@ -130,8 +133,11 @@ impl Plan {
         }
     }
 
-    fn change_load(&mut self, Changes { rate, length, .. }: &Changes) -> Outcome<()> {
+    fn change_load(&mut self, Changes { rate, length, budget, .. }: &Changes) -> Outcome<()> {
         let Some(load) = &mut self.load else { return Ok(()) };
+        if let Some(budget) = budget {
+            load.limit(Duration::from_nanos(budget.0));
+        }
         if let Some(rate) = *rate {
             load.arrivals = match &load.arrivals {
                 Arrivals::Constant(_) => Arrivals::Constant(rate),

@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sluice_net::client::deadline_default;
 use sluice_services::rocks::RocksArgs;
-use sluice_workload::{TomlComplaint, TomlStep, read_toml};
+use sluice_wire::Nanos;
+use sluice_workload::{TomlComplaint, TomlStep, check_budget, read_toml};
 
 use super::conflict::PlanConflict;
 use super::keys;
@@ -122,7 +123,14 @@ struct LoadForm {
     failed_max: f64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     request: BTreeMap<String, Request>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    budget: BTreeMap<String, BudgetSpan>,
 }
+
+/// The budget of a type's tasks.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+struct BudgetSpan(#[serde(with = "keys::text")] Duration);
 
 /// How a load's tasks are spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,6 +229,14 @@ impl LoadForm {
             })?;
             requests.push((named, request));
         }
+        let mut budgets = Vec::new();
+        for (name, BudgetSpan(span)) in self.budget {
+            let wrong =
+                |why: String| PlanConflict::new(["load".into(), "budget".into(), name.as_str().into()], why);
+            let named = types.called(&name).map_err(|why| wrong(unknown_type(&why)))?;
+            check_budget(Nanos(span.as_nanos() as u64)).map_err(wrong)?;
+            budgets.push((named, span));
+        }
         let deadline = self.deadline.unwrap_or_else(|| deadline_default(dilation));
         if self.length.is_zero() {
             return Err(of("length", "is zero; measure for a second at least"));
@@ -238,7 +254,18 @@ impl LoadForm {
             }
         };
         let Self { warm_up, length, retry, behind_max, failed_max, .. } = self;
-        Ok(LoadPlan { arrivals, mix, requests, warm_up, length, deadline, retry, behind_max, failed_max })
+        Ok(LoadPlan {
+            arrivals,
+            mix,
+            requests,
+            budgets,
+            warm_up,
+            length,
+            deadline,
+            retry,
+            behind_max,
+            failed_max,
+        })
     }
 
     fn of(load: &LoadPlan, types: &Types) -> Self {
@@ -261,6 +288,7 @@ impl LoadForm {
             behind_max: load.behind_max,
             failed_max: load.failed_max,
             request: requests.iter().cloned().collect(),
+            budget: load.budgets.iter().map(|(name, span)| (name.clone(), BudgetSpan(*span))).collect(),
         }
     }
 }

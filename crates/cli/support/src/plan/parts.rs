@@ -226,6 +226,9 @@ pub struct LoadPlan {
     pub mix: Vec<(String, f64)>,
     /// What a task of each type carries.
     pub requests: Vec<(String, Request)>,
+    /// For how long a task of each type is worth beginning, from when it is due; types without one have no
+    /// limit.
+    pub budgets: Vec<(String, Duration)>,
     /// How long the load runs before the measurement.
     pub warm_up: Duration,
     /// How long the load is measured.
@@ -238,6 +241,24 @@ pub struct LoadPlan {
     pub behind_max: Duration,
     /// The largest allowed share of replies whose service failed.
     pub failed_max: f64,
+}
+
+impl LoadPlan {
+    /// Gives this budget to the tasks of all types that have none.
+    pub fn limit(&mut self, budget: Duration) {
+        for (name, _) in &self.mix {
+            if !self.budgets.iter().any(|(known, _)| known == name) {
+                self.budgets.push((name.clone(), budget));
+            }
+        }
+        self.budgets.sort_by(|(a, _), (b, _)| a.cmp(b));
+    }
+
+    /// The budget of each type of the mix, in order.
+    pub fn budgets_of_mix(&self) -> Vec<Option<Duration>> {
+        let of = |name: &str| self.budgets.iter().find(|(known, _)| known == name).map(|(_, budget)| *budget);
+        self.mix.iter().map(|(name, _)| of(name)).collect()
+    }
 }
 
 /// The arrival process.

@@ -17,6 +17,7 @@ fn load() -> LoadPlan {
         arrivals: Arrivals::Constant(100.0),
         mix: vec![("hold".to_owned(), 1.0)],
         requests: Vec::new(),
+        budgets: Vec::new(),
         warm_up,
         length,
         deadline: Duration::from_secs(20),

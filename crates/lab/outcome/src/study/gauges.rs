@@ -263,6 +263,15 @@ counts! {
     replied: Some("replied"),
     /// Tasks that did not run: no attempt can have run.
     refused: Some("refused"),
+    /// Of the refused tasks, those whose budget was spent at their client.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    late_at_client: Some("late at client"),
+    /// Of the refused tasks, those whose budget was spent in the switch.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    late_in_switch: Some("late in switch"),
+    /// Of the refused tasks, those whose budget was spent at a worker.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    late_at_worker: Some("late at worker"),
     /// Tasks that may have run.
     unknown: Some("unknown"),
     /// Tasks that admission held back at the client.

@@ -240,6 +240,7 @@ impl PoolRequests {
                 ..Payload::EMPTY
             },
             deadline: request.at + settings.deadline_default,
+            begin_by: self.asked.budget[usize::from(request.class)].map(|budget| request.at + budget),
             retry,
             tag: TaskTag { class: request.class, intended: request.at }.pack(),
             ..Submission::default()

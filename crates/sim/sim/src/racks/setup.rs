@@ -76,13 +76,16 @@ pub(super) struct ClassNeeds {
     pub(super) bytes: Vec<u16>,
     /// The switch's class of a task, if the workload gives priorities.
     pub(super) priority: Vec<Option<u8>>,
+    /// For how long a task is worth beginning, from when it is due.
+    pub(super) budget: Vec<Option<Nanos>>,
 }
 
 impl ClassNeeds {
     /// The properties in a pool, which is one slice.
     pub(super) fn of_pool(classes: &[Class]) -> Self {
         let bytes = classes.iter().map(|class| class.bytes).collect();
-        Self { slice: vec![0; classes.len()], bytes, priority: vec![None; classes.len()] }
+        let budget = classes.iter().map(|class| class.budget).collect();
+        Self { slice: vec![0; classes.len()], bytes, priority: vec![None; classes.len()], budget }
     }
 }
 
@@ -114,6 +117,7 @@ impl RackSetup {
             slice: classes.iter().map(|class| point.slice_of(class)).collect(),
             bytes: classes.iter().map(|class| class.bytes).collect(),
             priority: classes.iter().map(|class| priority(class, urgencies)).collect(),
+            budget: classes.iter().map(|class| class.budget).collect(),
         };
         Self {
             slices,

@@ -7,7 +7,7 @@
 use std::mem;
 
 use sluice_events::{Address, PacketId};
-use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome};
+use sluice_host::client::{Action, Bundle, Client, ClientSettings, CutOff, Outcome, RefusedWhy};
 use sluice_nodes::{ClientEffect, PacketSource, TaskTag, bundled, write_submit};
 use sluice_stats::Replied;
 use sluice_wire::registrations::ClientRegistration;
@@ -238,10 +238,10 @@ impl<O: TaskObserver> SimulatedRacks<O> {
                 }
                 meter.observer.done(&Replied { class, intended, at, service, served, waited });
             }
-            Outcome::Refused(_) => {
+            Outcome::Refused(why) => {
                 let from = if attempts > 0 { Place::ToClient } else { Place::ToSwitch };
                 task_places.move_task(from, Place::Refused);
-                meter.failed(intended, sluice_stats::Outcome::Refused);
+                meter.failed(intended, refusal(*why));
             }
             Outcome::Unknown(_) => {
                 task_places.move_task(Place::ToClient, Place::Unknown);
@@ -256,5 +256,15 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         if let Some(due) = node.wakes_at(node.machine.deadline(), now) {
             self.schedule(due, CLIENTS.at(client as u32), Scheduled::Tick);
         }
+    }
+}
+
+/// How a refused task is counted.
+const fn refusal(why: RefusedWhy) -> sluice_stats::Outcome {
+    match why {
+        RefusedWhy::Late(CutOff::Client) => sluice_stats::Outcome::LateAtClient,
+        RefusedWhy::Late(CutOff::Switch) => sluice_stats::Outcome::LateInSwitch,
+        RefusedWhy::Late(CutOff::Worker) => sluice_stats::Outcome::LateAtWorker,
+        _ => sluice_stats::Outcome::Refused,
     }
 }
