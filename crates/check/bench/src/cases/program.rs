@@ -1,9 +1,11 @@
 //! Rain's passes without parsing and encoding, in the four cases without errors: plain; with ranks or
-//! classes where they cost something; and with labels, where a token that parks recirculates once.
+//! classes where they cost something; with labels, where a token that parks recirculates once; and with a
+//! target.
 
 use std::hint::black_box;
 
 use sluice_switch::rain::{Kinds, Rain, Selective};
+use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::KINDS_MAX;
@@ -60,6 +62,22 @@ pub(super) fn labelled_token_matches(times: u32) {
     Bench::labelled().matches(times, Packets::TaskFirst, CountedPart::Second);
 }
 
+pub(super) fn targeted_token_parks(times: u32) {
+    Bench::targeted().matches(times, Packets::TokenFirst, CountedPart::First);
+}
+
+pub(super) fn targeted_submit_matches(times: u32) {
+    Bench::targeted().matches(times, Packets::TokenFirst, CountedPart::Second);
+}
+
+pub(super) fn targeted_submit_parks(times: u32) {
+    Bench::targeted().matches(times, Packets::TaskFirst, CountedPart::First);
+}
+
+pub(super) fn targeted_token_matches(times: u32) {
+    Bench::targeted().matches(times, Packets::TaskFirst, CountedPart::Second);
+}
+
 #[derive(Clone, Copy)]
 enum Packets {
     TokenFirst,
@@ -72,8 +90,8 @@ enum CountedPart {
     Second,
 }
 
-struct Bench<P> {
-    rain: P,
+struct Bench<P: ?Sized> {
+    rain: Box<P>,
     client: Endpoint,
     worker: Endpoint,
 }
@@ -90,7 +108,7 @@ impl Bench<Rain> {
 
     fn of_kinds(kinds: Kinds) -> Self {
         let config = Config::full_of(EPOCH, kinds.classes, 1);
-        Self::of(Rain::of_kinds(config, kinds), config, Serving::default())
+        Self::of(Box::new(Rain::of_kinds(config, kinds)), config, Serving::default())
     }
 }
 
@@ -99,12 +117,21 @@ impl Bench<Selective> {
         let (kinds, all) = ([Labels::NONE, GPU], KINDS_MAX as u8);
         let serving = Serving::of(&kinds, &kinds).expect("two are told apart");
         let config = Config::full_of(EPOCH, all, all);
-        Self::of(Selective::new(config), config, serving)
+        Self::of(Box::new(Selective::new(config)), config, serving)
     }
 }
 
-impl<P: Program> Bench<P> {
-    fn of(mut rain: P, config: Config, serving: Serving) -> Self {
+impl Bench<dyn Program> {
+    /// By its name, which costs a pass a few instructions for the call.
+    fn targeted() -> Self {
+        let choice = Choice::parse("rain:2,target=50us").expect("a policy");
+        let config = Config::full(EPOCH);
+        Self::of(choice.build(config), config, Serving::default())
+    }
+}
+
+impl<P: Program + ?Sized> Bench<P> {
+    fn of(mut rain: Box<P>, config: Config, serving: Serving) -> Self {
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
         for op in served(registrations(1, client, worker), &serving, config.tasks_per_slice) {
             rain.table(op);
