@@ -54,6 +54,7 @@ pub(crate) use settings::Settings;
 pub use stages::Kinds;
 use stages::Stages;
 pub(crate) use target::Targeted;
+pub use target::{TargetChange, UNMEASURED};
 use tokens::ParkedToken;
 
 /// How often a task may recirculate because it met stale tokens; after that it is rejected.

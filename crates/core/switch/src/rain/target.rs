@@ -10,6 +10,8 @@
 //! A waiting task has no packet to send, so its pass sends the count: a note that recirculates once and
 //! writes the limit. A note takes the place of a write ahead: the worker asks the client for those bytes.
 //!
+//! Until a window was measured, a slice's limit is what the controller expects, in the slice's row.
+//!
 //! The limit is in stage 1, the window in the first stage of the rings.
 
 use alloc::boxed::Box;
@@ -33,7 +35,7 @@ const TICK_SHIFT: u32 = 4;
 /// The bits of a limit's fraction.
 const FRACTION_BITS: u32 = 4;
 /// A limit that was never measured.
-const UNMEASURED: u32 = u32::MAX;
+pub const UNMEASURED: u32 = u32::MAX;
 /// A new measurement changes a limit by one part of so many, as a shift.
 const SMOOTHING_SHIFT: u32 = 3;
 
@@ -72,15 +74,46 @@ impl TargetLimit {
     /// The target of a slice, given its row's, in ticks; zero if the slice has none.
     #[inline]
     const fn span(&self, own: Nanos) -> u32 {
-        let target = if own.0 > 0 { own } else { self.common };
-        if target.0 == 0 || ticks(target) > 0 { ticks(target) } else { 1 }
+        span_of(own, self.common)
     }
 
-    /// The controller wrote a slice's row: what was measured with another target is no limit with this one.
-    fn target_set(&mut self, slice: SliceId, before: Nanos, after: Nanos) {
-        if self.span(before) != self.span(after) {
-            self.limit.poke(slice.0.into(), UNMEASURED);
+    /// The controller wrote a slice's row. Until a limit is measured, the row's expectation is the limit;
+    /// what was measured with another target is none with this one.
+    fn row_set(&mut self, slice: SliceId, before: &SliceRow, row: &SliceRow) {
+        let slice = slice.0.into();
+        let change = TargetChange::of(before, row, self.limit.peek(slice), self.common);
+        if let Some(limit) = change.limit {
+            self.limit.poke(slice, limit);
         }
+        if change.restarts {
+            self.window.poke(slice, 0);
+        }
+    }
+}
+
+/// What a slice's new row does to the registers of its target, in every data plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetChange {
+    /// The target in the unit of windows; zero if the slice has none.
+    pub span: u32,
+    /// The limit to write, if it changes.
+    pub limit: Option<u32>,
+    /// Whether the window begins anew, with the word 0.
+    pub restarts: bool,
+}
+
+impl TargetChange {
+    /// `row` replaces `before`, and `held` is the limit now; slices without a target have the `common` one.
+    pub fn of(before: &SliceRow, row: &SliceRow, held: u32, common: Nanos) -> Self {
+        let span = span_of(row.target, common);
+        let restarts = span != span_of(before.target, common);
+        let is_measured = held != first_limit(before);
+        Self { span, limit: (restarts || !is_measured).then(|| first_limit(row)), restarts }
+    }
+
+    /// A limit's word as a number of tasks; `None` before anything was measured.
+    pub fn tasks(limit: u32) -> Option<u32> {
+        (limit != UNMEASURED).then_some(limit >> FRACTION_BITS)
     }
 }
 
@@ -136,6 +169,12 @@ const fn ticks(at: Nanos) -> u32 {
     (at.0 >> TICK_SHIFT) as u32
 }
 
+/// A slice's target in ticks, of its own or the common one; zero if there is none.
+const fn span_of(own: Nanos, common: Nanos) -> u32 {
+    let target = if own.0 > 0 { own } else { common };
+    if target.0 == 0 || ticks(target) > 0 { ticks(target) } else { 1 }
+}
+
 const fn window(start: u32, left: u32) -> u64 {
     (start as u64) << 32 | left as u64
 }
@@ -146,6 +185,15 @@ const fn limit_of(left: u32) -> u32 {
     let margin = (3 * left.isqrt()).div_ceil(2);
     let limit = left.saturating_sub(margin);
     if limit > 1 { limit } else { 1 }
+}
+
+/// The limit before anything was measured.
+const fn first_limit(row: &SliceRow) -> u32 {
+    match row.expected {
+        0 => UNMEASURED,
+        expected if expected < UNMEASURED >> FRACTION_BITS => expected << FRACTION_BITS,
+        _ => UNMEASURED - 1,
+    }
 }
 
 /// A limit after a measurement. Far from it the limit jumps: a service became slower, or workers came.
@@ -220,13 +268,12 @@ impl Scheduler for Targeted {
     }
 
     fn slice_set(&mut self, slice: SliceId, before: &SliceRow, row: &SliceRow) {
-        self.limit.target_set(slice, before.target, row.target);
+        self.limit.row_set(slice, before, row);
     }
 
     fn slice_state(&self, slice: usize) -> SliceState {
-        let limit = Some(self.limit.limit.peek(slice)).filter(|limit| *limit != UNMEASURED);
         SliceState {
-            measured_limit: limit.map(|limit| limit >> FRACTION_BITS),
+            measured_limit: TargetChange::tasks(self.limit.limit.peek(slice)),
             refused_busy: self.limit.refused[slice],
             ..self.rain.slice_state(slice)
         }

@@ -106,6 +106,22 @@ fn a_slices_own_target_holds_instead_of_the_programs() {
 }
 
 #[test]
+fn until_a_limit_was_measured_it_is_what_the_controller_expects() {
+    let mut load = Load::new();
+    let row = load.rack.state().row;
+    load.rack.set_slice(SliceRow { expected: 4, ..row });
+    load.run(1, 6);
+    assert_eq!(load.refused, [RejectReason::Busy], "the token took one, and four wait");
+    load.rack.set_slice(SliceRow { expected: 5, ..row });
+    load.run(1, 2);
+    assert_eq!(load.refused, [], "the expectation changed");
+    load.run(200, 2);
+    let measured = load.rack.state().measured_limit;
+    load.rack.set_slice(SliceRow { expected: 9, ..row });
+    assert_eq!(load.rack.state().measured_limit, measured, "a limit that was measured stays");
+}
+
+#[test]
 fn a_slice_without_a_target_refuses_nothing_but_what_its_row_does() {
     let mut load = Load::of("rain:1,target", Nanos(0));
     load.run(200, 2);
