@@ -221,7 +221,7 @@ impl ProgramSettings for Settings {
             adaptive: self.adaptive,
             writes_ahead: true,
             hosts_choose_depth: true,
-            runs_in_kernel: !self.ranked && classes == 1 && !self.targets,
+            runs_in_kernel: !self.ranked && classes == 1,
             takes_targets: self.targets,
             target: self.target,
             classes,

@@ -71,7 +71,9 @@ fn a_choice_is_written_as_it_is_read() {
 
 #[test]
 fn every_rain_without_ranks_runs_in_the_kernel_and_no_other_program_does() {
-    for text in ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early", "rain:2,patient"] {
+    for text in
+        ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early", "rain:2,patient", "rain:2,target=50us"]
+    {
         assert!(choice(text).traits().runs_in_kernel, "{text}");
     }
     for text in ["rain:2,ranked", "rain:2,classes=2", "r2p2:2", "racksched", "draconis", "pallas", "horus"] {
