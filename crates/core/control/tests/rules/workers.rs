@@ -2,7 +2,7 @@
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, RENEW, Rack, address, plan, worker};
-use sluice_control::{Answer, Event, Note, Refusal, Waiting, WorkerHello, WorkerPhase};
+use sluice_control::{Answer, Controller, Event, Note, Refusal, Waiting, WorkerHello, WorkerPhase};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Generation, Nanos, Serial, SliceId, TaskType, WorkerId};
 

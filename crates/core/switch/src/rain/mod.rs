@@ -249,7 +249,7 @@ impl Rain {
             Ok((slice, SliceRow { limit, target, .. })) => (slice, *limit, *target),
             Err(reason) => return self.front.reject(submit, reason),
         };
-        let allowed = queue_limit.most(pass, slice, target);
+        let allowed = queue_limit.most(pass, slice, target, submit.priority);
         let s = slice.0 as usize;
         let full = -(limit.min(allowed) as i32);
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);

@@ -12,6 +12,9 @@
 //!
 //! Until a window was measured, a slice's limit is what the controller expects, in the slice's row.
 //!
+//! Each class of tasks may fill half of what the class before it may. So the last class is refused first, and
+//! the first class only when the whole limit waits.
+//!
 //! The limit is in stage 1, the window in the first stage of the rings.
 
 use alloc::boxed::Box;
@@ -44,6 +47,8 @@ const SMOOTHING_SHIFT: u32 = 3;
 struct TargetLimit {
     /// The target of slices whose rows give none; zero: such slices have none.
     common: Nanos,
+    /// The last class of tasks; 0 if there is one class.
+    last_class: u8,
     /// How many tasks may wait in each slice, with [`FRACTION_BITS`].
     limit: Register<u32>,
     /// The start of each slice's window in ticks (upper half), and the tasks that left in it.
@@ -53,12 +58,13 @@ struct TargetLimit {
 }
 
 impl TargetLimit {
-    fn new(layout: &mut Layout, config: &Config, common: Nanos) -> Self {
-        let (slices, stages) = (config.slices.into(), Stages::of(Kinds::ONE));
+    fn new(layout: &mut Layout, config: &Config, common: Nanos, kinds: Kinds) -> Self {
+        let (slices, stages) = (config.slices.into(), Stages::of(kinds));
         // A task's row is found in stage 0, and its target goes with the packet to the window.
         layout.table("targets", 0, 32, slices);
         Self {
             common,
+            last_class: kinds.classes - 1,
             limit: Register::new(layout, "limit", 1, 32, slices, UNMEASURED),
             window: Register::new(layout, "window", stages.rings, 64, slices, 0),
             refused: vec![0; slices].into_boxed_slice(),
@@ -104,6 +110,7 @@ pub struct TargetChange {
 
 impl TargetChange {
     /// `row` replaces `before`, and `held` is the limit now; slices without a target have the `common` one.
+    /// A limit that equals the expectation before counts as unmeasured; the next window mends that.
     pub fn of(before: &SliceRow, row: &SliceRow, held: u32, common: Nanos) -> Self {
         let span = span_of(row.target, common);
         let restarts = span != span_of(before.target, common);
@@ -119,11 +126,12 @@ impl TargetChange {
 
 impl QueueLimit for TargetLimit {
     #[inline]
-    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32 {
+    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos, class: u8) -> u32 {
         if self.span(target) == 0 {
             return u32::MAX;
         }
-        self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
+        let limit = self.limit.read(pass, slice.0.into()) >> FRACTION_BITS;
+        if self.last_class == 0 { limit } else { (limit >> class.min(self.last_class)).max(1) }
     }
 
     #[inline]
@@ -213,14 +221,30 @@ pub(crate) struct Targeted {
 
 impl Targeted {
     /// An empty switch whose tasks wait for their slice's target at most, about, or for `common` in slices
-    /// without one; if that is zero, such slices have no target.
+    /// without one; if that is zero, such slices have no target. It tells so many classes apart.
     ///
     /// # Panics
-    /// As [`Rain::new`].
-    pub(crate) fn new(config: Config, common: Nanos) -> Self {
-        let mut rain = Rain::new(config);
-        let limit = TargetLimit::new(&mut rain.front.layout, &config, common);
+    /// As [`Rain::of_kinds`].
+    pub(crate) fn new(config: Config, common: Nanos, classes: u8) -> Self {
+        let kinds = Kinds { classes, ..Kinds::ONE };
+        let mut rain = Rain::of_kinds(config, kinds);
+        let limit = TargetLimit::new(&mut rain.front.layout, &config, common, kinds);
         Self { rain, limit }
+    }
+}
+
+impl Targeted {
+    /// Kept apart, so that a program without classes does not pay for them.
+    #[inline(never)]
+    fn token_among_classes(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        slice: SliceId,
+        granted: Granted,
+        rank: Rank,
+    ) -> Verdict {
+        self.rain.token_of::<true>(pass, now, slice, (granted, rank), &mut None, &mut self.limit)
     }
 }
 
@@ -246,6 +270,9 @@ impl Scheduler for Targeted {
         granted: Granted,
         rank: Rank,
     ) -> Verdict {
+        if self.rain.memory.tasks.are_classed() {
+            return self.token_among_classes(pass, now, slice, granted, rank);
+        }
         self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut self.limit)
     }
 
@@ -303,7 +330,7 @@ mod tests {
     /// waits then.
     fn measured(begins: Nanos) -> Option<u64> {
         let (mut layout, config) = (Layout::new("rain"), Config::full(Epoch(1)));
-        let mut limit = TargetLimit::new(&mut layout, &config, TARGET);
+        let mut limit = TargetLimit::new(&mut layout, &config, TARGET, Kinds::ONE);
         let mut waits = |at, is_first| {
             limit.token_came(&mut Pass::begin("rain"), at, SLICE, is_first);
             limit.waits(&mut Pass::begin("rain"), at, (SLICE, Nanos(0)), is_first)

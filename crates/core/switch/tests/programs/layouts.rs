@@ -25,6 +25,7 @@ fn programs_take_so_many_stages_blocks_and_units() {
     for (program, stages, blocks, units) in [
         ("rain:2", 12, 411, 26),
         ("rain:2,target=50us", 12, 414, 28),
+        ("rain:2,classes=4,target=50us", 12, 417, 26),
         ("rain:2,ranked", 11, 436, 23),
         ("rain:4,ranked", 12, 485, 24),
         ("rain:2,adaptive,ranked", 12, 485, 24),

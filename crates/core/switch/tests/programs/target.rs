@@ -112,7 +112,7 @@ fn until_a_limit_was_measured_it_is_what_the_controller_expects() {
     load.rack.set_slice(SliceRow { expected: 4, ..row });
     load.run(1, 6);
     assert_eq!(load.refused, [RejectReason::Busy], "the token took one, and four wait");
-    load.rack.set_slice(SliceRow { expected: 5, ..row });
+    load.rack.set_slice(SliceRow { expected: 6, ..row });
     load.run(1, 2);
     assert_eq!(load.refused, [], "the expectation changed");
     load.run(200, 2);
@@ -139,4 +139,20 @@ fn what_was_measured_with_another_target_is_no_limit() {
     load.set_target(Nanos(TARGET.0 / 4));
     load.run(1, 2);
     assert_eq!(load.refused, [], "another target");
+}
+
+#[test]
+fn the_last_class_is_refused_first() {
+    let mut rack = Rack::of("rain:1,classes=4,target=48us", 1, 16);
+    let row = rack.state().row;
+    rack.set_slice(SliceRow { expected: 8, ..row });
+    for (class, lets_in) in [(9, 1), (3, 0), (2, 1), (1, 2), (0, 4)] {
+        let verdicts: Vec<Verdict> = (0..6).map(|_| rack.task_of(class)).collect();
+        let waits = verdicts.iter().filter(|verdict| **verdict == Verdict::Parked).count();
+        assert_eq!(waits, lets_in, "class {class}");
+        for verdict in verdicts.into_iter().filter(|verdict| *verdict != Verdict::Parked) {
+            assert_eq!(rejected(verdict), RejectReason::Busy);
+        }
+    }
+    assert_eq!((rack.state().balance, rack.state().refused_busy), (-8, 5 * 6 - 8));
 }
