@@ -98,12 +98,15 @@ static __always_inline enum verdict token_enters(struct pass *pass, struct queue
 		}
 		entered = token_try(queue, slice, granted, pass->counters, &met);
 
-		if (entered == ENTERED_PARKED)
+		if (entered == ENTERED_PARKED) {
+			token_parked(queue, pass->now);
 			return VERDICT_DROP;
+		}
 		if (entered == ENTERED_VOID) {
 			count(pass->counters, COUNT_RECIRCULATED);
 			continue;
 		}
+		token_took(queue);
 		dispatch_waiting(pass->frame.header, pass->life, slice, met.task, granted, held, pass->now, met.occupancy);
 		cell_release(met.queue, met.number, met.cell);
 		count(pass->counters, COUNT_DISPATCHED);
@@ -242,6 +245,7 @@ static __always_inline enum verdict task_enters(struct pass *pass)
 		struct queue *queue = slice ? queue_of(slice - 1) : 0;
 		const struct worker_row *to;
 		struct worker_counters *held;
+		__u32 allowed, most;
 		enum entered entered;
 		__s32 balance;
 
@@ -250,13 +254,22 @@ static __always_inline enum verdict task_enters(struct pass *pass)
 		if (!row->open)
 			return reject(pass, REJECT_NO_WORKERS);
 		balance = balance_of(queue);
-		if (balance <= -(__s32)row->limit)
-			return reject(pass, REJECT_QUEUE_FULL);
+		allowed = allowed_by(queue);
+		most = allowed < row->limit ? allowed : row->limit;
+		if (balance <= -(__s32)most) {
+			if (allowed < row->limit)
+				__sync_fetch_and_add(&queue->refused_busy, 1);
+			return reject(pass, allowed < row->limit ? REJECT_BUSY : REJECT_QUEUE_FULL);
+		}
 		if (is_busy(queue, READ_ONCE(queue->tasks))) {
 			count(pass->counters, COUNT_RING_BUSY);
 			return reject(pass, REJECT_QUEUE_FULL);
 		}
 		ask_ahead(&pass->ahead, slice - 1, balance, &pass->frame);
+		if (balance <= 0 && window_ends(queue, pass->now)) {
+			refuse(pass->counters, REFUSAL_LIMIT_MEASURED);
+			pass->ahead.is = 0;
+		}
 		entered = task_try(queue, slice - 1, header, pass->now, pass->counters, &pass->ahead, &granted);
 		if (entered == ENTERED_PARKED)
 			return pass->ahead.is ? VERDICT_WRITE : VERDICT_DROP;

@@ -11,6 +11,7 @@
 #include "ahead.h"
 #include "emit.h"
 #include "ring.h"
+#include "target.h"
 
 enum { ROUNDS_MAX = 16 };
 

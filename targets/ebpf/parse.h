@@ -92,7 +92,7 @@ static __always_inline int parse_update(const struct header *header)
 
 static __always_inline int parse_reject(const struct header *header)
 {
-	if (header->code > REJECT_UNSERVED)
+	if (header->code > REJECT_BUSY)
 		return MALFORMED_CODE;
 	return bpf_ntohl(header->words[REJECT_BEHIND]) >= JOB_TASKS_MAX ? MALFORMED_RANGE : PARSED;
 }

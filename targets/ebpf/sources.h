@@ -7,6 +7,7 @@
 #include "counters.h"
 
 #define READ_ONCE(what) (*(const volatile typeof(what) *)&(what))
+#define WRITE_ONCE(what, value) (*(volatile typeof(what) *)&(what) = (value))
 
 enum { ADMITTED = -1 };
 

@@ -50,6 +50,10 @@ struct slice_row {
 	__u32 open;
 	__u32 limit;
 	__u64 retry_after_ns;
+	/* The program goes by what the loader makes of these in `struct queue`. */
+	__u64 target_ns;
+	__u32 expected;
+	__u32 unused;
 };
 
 /*
@@ -104,7 +108,15 @@ struct queue {
 	};
 	/* How many cells of each quarter were used up. */
 	__u32 released[QUARTERS];
-	__u8 unused_too[32];
+	/* For a slice with a target: see target.h. The start of its window in ticks, above the tokens counted in it. */
+	__u64 window;
+	/* How many tasks may wait, with a fraction. */
+	__u32 limit;
+	/* The target in ticks; zero for none. */
+	__u32 span;
+	/* Tasks refused because they would have waited for longer. */
+	__u64 refused_busy;
+	__u8 unused_too[8];
 };
 
 /* Where the n-th token and the n-th task meet, with the task's fields that do not fit into the word. */

@@ -46,6 +46,8 @@ enum reject {
 	REJECT_STALE_TOKENS = 4,
 	/* No kind of worker has the labels that the task needs: never sent here. */
 	REJECT_UNSERVED = 5,
+	/* The task would wait for longer than its slice's target. */
+	REJECT_BUSY = 6,
 };
 
 /* Where the bytes of a DISPATCH are. */

@@ -64,6 +64,20 @@ pub fn explore_hours(seed: u64, steps: usize) -> Vector {
     rack.end()
 }
 
+/// A vector in which slices have targets, and tasks come faster than they leave.
+pub fn explore_targets(seed: u64, steps: usize) -> Vector {
+    let shape = if seed % 2 == 0 { SHAPE } else { SERVERS_SHAPE };
+    let mut rack = Rack::new(seed, shape);
+    rack.vector.name = format!("targets-{seed}");
+    rack.has_targets = true;
+    rack.set_up();
+    if shape.servers > 0 {
+        rack.set_servers_up();
+    }
+    (0..steps).for_each(|_| rack.step());
+    rack.end()
+}
+
 /// What the rack's hosts know.
 struct Rack {
     dice: ChaCha8Rng,
@@ -72,6 +86,8 @@ struct Rack {
     vector: Vector,
     now_ns: u64,
     pause_unit_ns: u64,
+    /// Whether slices have targets, and pauses are rare.
+    has_targets: bool,
     workers: [Host; SHAPE.workers as usize],
     clients: [u32; SHAPE.clients as usize],
     /// Tokens accepted since the rings were last known to have room.
@@ -98,6 +114,7 @@ impl Rack {
             vector: Vector::new(&format!("explored-{seed}"), "a random walk", shape),
             now_ns: 1_000_000,
             pause_unit_ns: PAUSE_UNIT_NS,
+            has_targets: false,
             workers: [host; SHAPE.workers as usize],
             clients: [SHAPE.counters_start; SHAPE.clients as usize],
             open: [true; SHAPE.slices as usize],
@@ -129,6 +146,7 @@ impl Rack {
     fn step(&mut self) {
         self.now_ns += match self.below(8) {
             0 => 0,
+            1..=7 if self.has_targets && self.below(64) > 0 => u64::from(self.below(30_000)),
             1..=5 => u64::from(self.below(100_000)),
             6 => u64::from(self.below(1_000_000_000)),
             _ => u64::from(self.below(4_000_000_000)) * self.pause_unit_ns,
@@ -382,7 +400,13 @@ impl Rack {
     fn set_slice(&mut self, slice: u16, open: bool, limit: u32) {
         self.open[usize::from(slice)] = open;
         let retry_after_ns = [500, 7_000_000_000][usize::from(slice)];
-        self.take(Step::SetSlice { slice, open, limit, retry_after_ns });
+        let (target_ns, expected) = if self.has_targets {
+            let target_ns = [300_000, 300_000, 8, 150_000, 0][self.below(5) as usize];
+            (target_ns, [0, 0, 2, 9][self.below(4) as usize])
+        } else {
+            (0, 0)
+        };
+        self.take(Step::SetSlice { slice, open, limit, retry_after_ns, target_ns, expected });
     }
 
     fn set_client(&mut self, client: u16) {

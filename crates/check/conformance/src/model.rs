@@ -17,6 +17,9 @@ use crate::play::Plane;
 use crate::sent::Sent;
 use crate::vector::{FinalSlice, FinalState, FinalTask, FinalWorker, Shape};
 
+/// Rain. Slices may have targets; one without is a slice of plain Rain.
+const PROGRAM: &str = "rain:2,target";
+
 /// Rain in the model.
 #[derive(Debug)]
 pub struct Model {
@@ -34,7 +37,7 @@ impl Model {
     pub fn new(shape: &Shape) -> Self {
         let config = shape.config();
         Self {
-            program: Choice::default().build(config),
+            program: Choice::parse(PROGRAM).expect("a program of ours").build(config),
             config,
             malformed: [0; ParseError::ALL.len()],
             counts: BTreeMap::new(),
@@ -120,6 +123,7 @@ impl Model {
                     attempt: submit.attempt.0,
                 })
                 .collect(),
+            measured_limit: state.measured_limit,
             tokens: parked.tokens.iter().map(|(worker, generation)| (worker.0, generation.0)).collect(),
         }
     }

@@ -122,7 +122,18 @@ pub enum Step {
     /// Maps a type to a slice, or to none.
     SetType { r#type: u16, slice: Option<u16> },
     /// Set a slice's row.
-    SetSlice { slice: u16, open: bool, limit: u32, retry_after_ns: u64 },
+    SetSlice {
+        slice: u16,
+        open: bool,
+        limit: u32,
+        retry_after_ns: u64,
+        /// The slice's target; zero for none.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        target_ns: u64,
+        /// How many tasks its workers are expected to take within the target.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        expected: u32,
+    },
     /// Set a worker's row.
     SetWorker { worker: u16, key: u32, at: SocketAddr, slice: u16, generation: u32, open: bool },
     /// Clear a worker's row.
@@ -165,10 +176,11 @@ impl Step {
     pub fn table(&self) -> Option<TableOp> {
         Some(match *self {
             Self::SetType { r#type, slice } => TableOp::SetType(TaskType(r#type), slice.map(SliceId)),
-            Self::SetSlice { slice, open, limit, retry_after_ns } => TableOp::SetSlice(
-                SliceId(slice),
-                SliceRow { open, limit, retry_after: Nanos(retry_after_ns), ..SliceRow::default() },
-            ),
+            Self::SetSlice { slice, open, limit, retry_after_ns, target_ns, expected } => {
+                let (retry_after, target) = (Nanos(retry_after_ns), Nanos(target_ns));
+                let row = SliceRow { open, limit, retry_after, target, expected, ..SliceRow::default() };
+                TableOp::SetSlice(SliceId(slice), row)
+            }
             Self::SetWorker { worker, key, at, slice, generation, open } => {
                 let (key, slice, generation) = (Key(key), SliceId(slice), Generation(generation));
                 let row = WorkerRow {
@@ -250,6 +262,9 @@ pub struct FinalSlice {
     pub tasks: Vec<FinalTask>,
     /// Worker and generation of the parked tokens, oldest first.
     pub tokens: Vec<(u16, u32)>,
+    /// How many tasks may wait by what was measured or expected for the slice's target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_limit: Option<u32>,
 }
 
 /// A waiting task.
@@ -274,7 +289,6 @@ pub struct FinalWorker {
     pub generation_out: u32,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-const fn is_zero(number: &u16) -> bool {
-    *number == 0
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }

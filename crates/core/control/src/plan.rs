@@ -30,6 +30,8 @@ pub struct SlicePlan {
     pub serving: Serving,
     /// The longest wait in the switch that is worth having, if the slice has one of its own.
     pub target: Option<Nanos>,
+    /// How long a task of the slice takes its worker on average, if that is known before workers tell.
+    pub service: Option<Nanos>,
 }
 
 /// All settings of a controller.

@@ -36,6 +36,8 @@ pub(crate) struct Slice {
     pub(crate) planned_limit: Option<u32>,
     /// The target of the plan; zero if it gives none.
     pub(crate) target: Nanos,
+    /// The mean service of the plan, if it gives any.
+    pub(crate) service: Option<Nanos>,
     /// The slice's row as last written to the switch.
     pub(crate) row: SliceRow,
     /// Workers that are open in the slice.
@@ -112,6 +114,7 @@ impl Slice {
             name: plan.name.clone(),
             planned_limit: plan.limit,
             target: plan.target.unwrap_or_default(),
+            service: plan.service,
             row: SliceRow::default(),
             serving: 0,
             quotas: 0,

@@ -28,8 +28,22 @@ const SWEEP_RARELY: Nanos = Nanos::from_millis(100);
 /// How many sweeps for tasks are sent at once; each pass of a sweep rejects one task.
 const TASK_SWEEPS_MAX: u32 = 256;
 
-/// A measured C is written anew when it is off by more than one part in this many.
+/// What follows from workers' rates is written anew when it is off by more than one part in this many.
 const LIMIT_SLACK: u32 = 8;
+
+impl Slice {
+    /// How many tasks the slice's workers are expected to take within its target: by the rate that they
+    /// told, else by the plan's service. One for each of their tokens at least, so that none starves.
+    fn expected(&self, rate: Option<u64>) -> u32 {
+        let planned = self.service.filter(|service| service.0 > 0);
+        let planned = planned.map(|service| u64::from(self.serving) * 1_000_000_000 / service.0);
+        let Some(rate) = rate.or(planned).filter(|_| self.target.0 > 0) else { return 0 };
+        let taken = u128::from(rate) * u128::from(self.target.0) / 1_000_000_000;
+        let expected = u32::try_from(taken).unwrap_or(u32::MAX).max(self.quotas);
+        let is_near = expected.abs_diff(self.row.expected) <= self.row.expected / LIMIT_SLACK;
+        if is_near && self.row.target == self.target { self.row.expected } else { expected }
+    }
+}
 
 impl Controller {
     /// A worker is wanted in another slice. If it is the last worker of its own slice, no task may wait
@@ -91,7 +105,9 @@ impl Controller {
         let close_enough = limit.abs_diff(slice.row.limit) <= slice.row.limit / LIMIT_SLACK;
         let limit = if keep && (serving == 0 || close_enough) { slice.row.limit } else { limit };
         let target = slice.target;
-        let row = SliceRow { open: serving > 0, limit, retry_after, serving: hands, closed, target };
+        let expected = slice.expected(rate);
+        let row =
+            SliceRow { open: serving > 0, limit, retry_after, serving: hands, closed, target, expected };
         let was = core::mem::replace(&mut slice.row, row);
         if was == row {
             return;

@@ -144,6 +144,9 @@ pub struct SliceRow {
     pub closed: u8,
     /// The longest wait in the switch that is worth having; zero: the program's, if it has one.
     pub target: Nanos,
+    /// How many tasks the slice's workers are expected to take within the target: so many may wait until
+    /// the switch has measured how many they take. Zero if nothing is known.
+    pub expected: u32,
 }
 
 /// A server's row: the queue pair through which tasks are written into its memory.

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sluice_control::Plan;
+use sluice_control::{Plan, SlicePlan};
 use sluice_host::agent::AgentSettings;
 use sluice_net::ClientOptions;
 use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
@@ -349,7 +349,9 @@ fn control_plan(
 ) -> Plan {
     let slice = |name: &str, serves: &dyn Fn(&str) -> bool| {
         let here = sweep.workload.classes.iter().filter(|class| serves(&class.name));
-        sweep.testbed.slice_plan(name.into(), here, who.choice.traits().classes, sweep.testbed.queue)
+        let traits = who.choice.traits();
+        let plan = sweep.testbed.slice_plan(name.into(), here, traits.classes, sweep.testbed.queue);
+        SlicePlan { target: traits.target, ..plan }
     };
     let of = |(names, _): &(String, u32)| slice(names, &|class| names.split('+').any(|name| name == class));
     let slices = match &sweep.slices[..] {

@@ -14,10 +14,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use sluice_conformance::explore::{explore, explore_servers};
+use sluice_conformance::explore::{explore, explore_servers, explore_targets};
 use sluice_conformance::{FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape, Vector, play};
 use sluice_kernel::KernelError;
 use sluice_kernel::spaces::Space;
+use sluice_switch::Refusal;
+use sluice_switch::registry::Choice;
 use sluice_switchd::switch::{Count, SwitchConfig, SwitchDriver};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Nanos, ServerId, SliceId, Sweep, WorkerId};
@@ -45,6 +47,15 @@ fn what_the_model_writes_ahead_on_random_walks_the_udp_switch_writes_too() {
     in_a_network(|net| {
         for seed in 0..asked("WALKS", 200) {
             hold(net, &explore_servers(seed, asked("STEPS", 300) as usize));
+        }
+    });
+}
+
+#[test]
+fn what_the_model_measures_for_targets_on_random_walks_the_udp_switch_measures_too() {
+    in_a_network(|net| {
+        for seed in 0..asked("WALKS", 200) {
+            hold(net, &explore_targets(seed, asked("STEPS", 300) as usize));
         }
     });
 }
@@ -125,7 +136,8 @@ struct Udp<'a> {
 impl<'a> Udp<'a> {
     fn new(net: &'a Net, shape: Shape) -> Self {
         let at = SocketAddr::from((Ipv6Addr::UNSPECIFIED, PORT));
-        let config = SwitchConfig { at, ..SwitchConfig::new(shape.config()) };
+        let program = Choice::parse("rain:2,target").expect("a program of ours");
+        let config = SwitchConfig { at, program, ..SwitchConfig::new(shape.config()) };
         Self {
             net,
             driver: SwitchDriver::new(&config).expect("the port is free in a new namespace"),
@@ -230,8 +242,10 @@ impl Plane for Udp<'_> {
 
     fn after(&mut self) -> Result<FinalState, KernelError> {
         let handle = self.driver.handle();
+        // A note recirculates once, and vectors count tasks only.
+        let notes = handle.counters().refused(Refusal::LimitMeasured);
         let counts = handle.counters().all().map(|(name, count)| match name {
-            RECIRCULATED => (name, count - self.walked),
+            RECIRCULATED => (name, count - self.walked - notes),
             _ => (name, count),
         });
         let counts = counts.filter(|(name, count)| *count > 0 && !OF_THE_SOCKET.contains(name));
@@ -257,7 +271,12 @@ impl Udp<'_> {
             attempt: submit.attempt.0,
         });
         let tokens = parked.tokens.iter().map(|(worker, generation)| (worker.0, generation.0));
-        Ok(FinalSlice { balance: state.balance, tasks: tasks.collect(), tokens: tokens.collect() })
+        Ok(FinalSlice {
+            balance: state.balance,
+            tasks: tasks.collect(),
+            tokens: tokens.collect(),
+            measured_limit: state.measured_limit,
+        })
     }
 
     fn worker(&mut self, worker: WorkerId) -> Result<FinalWorker, KernelError> {

@@ -302,7 +302,7 @@ impl From<v1::Feed> for Feed {
 
 impl From<SliceRow> for v1::SliceRow {
     fn from(row: SliceRow) -> Self {
-        let SliceRow { open, limit, retry_after, serving, closed, target } = row;
+        let SliceRow { open, limit, retry_after, serving, closed, target, expected } = row;
         let bits = |sets: &[Labels]| sets.iter().map(|set| set.0.into()).collect();
         let serving = (serving != Serving::default()).then(|| v1::Serving {
             needs: bits(serving.classes()),
@@ -316,6 +316,7 @@ impl From<SliceRow> for v1::SliceRow {
             serving,
             closed: closed.into(),
             target_ns: target.0,
+            expected,
         }
     }
 }
@@ -331,6 +332,7 @@ impl TryFrom<v1::SliceRow> for SliceRow {
             serving: message.serving.map_or_else(|| Ok(Serving::default()), serving)?,
             closed: number("row.closed", message.closed)?,
             target: Nanos(message.target_ns),
+            expected: message.expected,
         })
     }
 }
@@ -511,8 +513,15 @@ mod tests {
         let spine = SpineRow { at: at(), epoch, leaf, generation, start: Serial(4) };
         let sets = [0, 1, 3].map(Labels);
         let serving = Serving::of(&sets, &sets).expect("all are served").wished();
-        let target = Nanos(u64::MAX);
-        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5), serving, closed: 5, target };
+        let slice = SliceRow {
+            open: true,
+            limit: 7,
+            retry_after: Nanos(5),
+            serving,
+            closed: 5,
+            target: Nanos(u64::MAX),
+            expected: u32::MAX,
+        };
         let sweep =
             Sweep { epoch: Epoch(2), slice: SliceId(1), of: SweepOf::Tasks, left: u16::MAX, carried: None };
         for op in [

@@ -133,6 +133,7 @@ fn plan(scenario: &Scenario) -> Plan {
         limit: scenario.limit,
         sizes: Sizes::new(&SIZES).unwrap_or_default(),
         serving: scenario.worker_labels.serving,
+        service: None,
         // Every other slice has a target of its own.
         target: scenario.program.traits().target.filter(|_| index % 2 == 1).map(|target| target.times(2)),
     };

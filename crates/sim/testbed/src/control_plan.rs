@@ -25,6 +25,7 @@ impl Testbed {
             sizes: self.sizes_of(classes, tells_apart),
             serving: Serving::default(),
             target: None,
+            service: None,
         }
     }
 }

@@ -19,15 +19,20 @@ const SLOT_BYTES: [u32; 6] = [20, 21, 128, 300, 720, 4_096];
 pub fn explore_servers(seed: u64, steps: usize) -> Vector {
     let mut rack = Rack::new(seed, SERVERS_SHAPE);
     rack.set_up();
-    for server in 0..SERVERS_SHAPE.servers - 1 {
-        rack.set_server(server);
-        (0..SHAPE.slices).for_each(|slice| rack.set_ring(slice, server, 720));
-    }
+    rack.set_servers_up();
     (0..steps).for_each(|_| if rack.below(12) == 0 { rack.rearrange_servers() } else { rack.step() });
     rack.end()
 }
 
 impl Rack {
+    /// Gives all servers but the last a ring for each slice.
+    pub(super) fn set_servers_up(&mut self) {
+        for server in 0..SERVERS_SHAPE.servers - 1 {
+            self.set_server(server);
+            (0..SHAPE.slices).for_each(|slice| self.set_ring(slice, server, 720));
+        }
+    }
+
     /// The bytes of a large task: of many lengths, some of them at a slot's bounds.
     pub(super) fn large_body(&mut self) -> Vec<u8> {
         let len = match self.below(4) {

@@ -54,6 +54,7 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint, role: SwitchRole) ->
         sizes: slice.sizes,
         serving: plan.serving(slice).expect("it was checked"),
         target: plan.target(slice).expect("it was checked"),
+        service: plan.service(slice),
     });
     let mut control = sluice_control::Plan::new(switch, slices.collect());
     control.tier = role.tier();

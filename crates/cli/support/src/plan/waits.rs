@@ -30,6 +30,11 @@ impl Plan {
         }
     }
 
+    /// The mean service of a slice's tasks, if the plan knows it.
+    pub fn service(&self, slice: &SlicePlan) -> Option<Nanos> {
+        self.services(slice).map(|of| of.mean())
+    }
+
     /// What a latency leaves for the wait in the switch: less the services at their 99th percentile, the
     /// round trip, and the tasks before it at its worker.
     fn left_of(&self, slice: &SlicePlan, latency: Nanos) -> Result<Nanos, String> {

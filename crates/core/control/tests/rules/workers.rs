@@ -2,7 +2,7 @@
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, RENEW, Rack, address, plan, worker};
-use sluice_control::{Answer, Event, Note, Refusal, Waiting, WorkerHello, WorkerPhase};
+use sluice_control::{Answer, Controller, Event, Note, Refusal, Waiting, WorkerHello, WorkerPhase};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Generation, Nanos, Serial, SliceId, TaskType, WorkerId};
 
@@ -370,6 +370,29 @@ fn what_may_wait_follows_the_reported_rates_without_rewriting_for_every_wobble()
     hello.capacity = 2_000;
     rack.join(&hello);
     assert_eq!(rack.switch.slice(SliceId(0)).row.limit, 40 + 2);
+}
+
+#[test]
+fn a_slices_row_tells_its_target_and_how_many_tasks_its_workers_should_take_within_it() {
+    let expected = |service: Option<Nanos>, capacity: u32| {
+        let mut rack = Rack::new(4, 64);
+        let mut plan = plan();
+        (plan.slices[0].target, plan.slices[0].service) = (Some(Nanos::from_millis(50)), service);
+        rack.controller = Controller::new(plan, [7; 32]).expect("the plan is sound");
+        rack.connect();
+        rack.run(Nanos::from_millis(10));
+        for (name, life) in [("a", 1), ("b", 2)] {
+            rack.join(&WorkerHello { capacity, ..worker(name, life) });
+        }
+        let row = rack.switch.slice(SliceId(0)).row;
+        assert_eq!(row.target, Nanos::from_millis(50));
+        row.expected
+    };
+    assert_eq!(expected(None, 0), 0, "nothing is known");
+    assert_eq!(expected(None, 200), 20, "both together serve 400 a second");
+    assert_eq!(expected(Some(Nanos::from_millis(10)), 0), 10, "as the plan has it");
+    assert_eq!(expected(Some(Nanos::from_millis(10)), 200), 20, "workers know better");
+    assert_eq!(expected(Some(Nanos::from_millis(100)), 0), 4, "one for each token");
 }
 
 #[test]

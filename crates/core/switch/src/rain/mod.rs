@@ -60,6 +60,7 @@ pub(crate) use settings::Settings;
 pub use stages::Kinds;
 use stages::Stages;
 pub(crate) use target::Targeted;
+pub use target::{FIRST_WINDOW, TargetChange, UNMEASURED};
 use tokens::ParkedToken;
 
 /// How often a task may recirculate because it met stale tokens; after that it is rejected.
@@ -288,7 +289,7 @@ impl Rain {
             Ok((slice, SliceRow { limit, target, .. })) => (slice, *limit, *target),
             Err(reason) => return self.front.reject(submit, reason),
         };
-        let allowed = queue_limit.most(pass, slice, target);
+        let allowed = queue_limit.most(pass, slice, target, submit.priority);
         let s = slice.0 as usize;
         let full = -(limit.min(allowed) as i32);
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);

@@ -9,8 +9,9 @@ use crate::program::Circulating;
 
 /// Limits how many tasks may wait in a slice's queue.
 pub(super) trait QueueLimit {
-    /// How many tasks may wait in the slice, if its row allows as many; `target` is the row's.
-    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32;
+    /// How many tasks may wait before a task of this class, if the slice's row allows as many; `target` is
+    /// the row's.
+    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos, class: u8) -> u32;
 
     /// A task of the slice, whose row has this target, is refused because of this limit. Returns the
     /// target that its client is told; `None` if the queue counts as full.
@@ -29,7 +30,7 @@ pub(super) struct RowLimit;
 
 impl QueueLimit for RowLimit {
     #[inline(always)]
-    fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos) -> u32 {
+    fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos, _: u8) -> u32 {
         u32::MAX
     }
 

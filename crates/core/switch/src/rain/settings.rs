@@ -206,10 +206,10 @@ impl ProgramSettings for Settings {
                         wishes for labels goes round so often for who has them, 1 to 64; classes=4, so many \
                         classes of tasks, 2 or 4: the first that waits goes first; sizes=10%, what tasks say \
                         of their size is off by this (simulator only); target=50us, a task that would wait \
-                        longer in the switch is refused at once, 1us to 1s (not with ranked, labels or \
-                        classes); target, likewise, but only in slices with a target of their own; queue=160, \
-                        so many tasks wait in a slice at most, 1 to 65535, and one that comes then is refused \
-                        (not with target, ranked, labels or classes); patient, workers send one token only, \
+                        longer in the switch is refused at once, 1us to 1s (not with ranked or labels; the last \
+                        class is refused first); target, likewise, but only in slices with a target of their own; \
+                        queue=160, so many tasks wait in a slice at most, 1 to 65535, and one that comes then is \
+                        refused (not with target, ranked, labels or classes); patient, workers send one token only, \
                         until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; early, \
                         tokens leave before tasks end, as services tell when; early=10%, the same, told with \
                         this error (simulator only); early=learned, likewise, as tasks of one type took \
@@ -221,13 +221,11 @@ impl ProgramSettings for Settings {
     fn take(&mut self, argument: &str) -> Option<()> {
         self.read(argument)?;
         // A program with labels tells tasks apart by what they need, and so excludes ranks and classes.
-        // A target needs the stages that ranks, classes or labels need.
-        let is_plain = !self.ranked && self.classes == 1;
-        let fits = match (self.labels, self.targets, self.queue.is_some()) {
-            (false, false, false) => true,
-            (true, false, false) | (false, true, false) | (false, false, true) => is_plain,
-            _ => false,
-        };
+        // A target's window needs the unit that the ranks' second column needs.
+        let is_plain = !self.ranked && !self.labels && self.classes == 1;
+        let fits = !(self.ranked && (self.labels || self.targets))
+            && !(self.labels && (self.targets || self.classes > 1))
+            && (self.queue.is_none() || is_plain && !self.targets);
         fits.then_some(())
     }
 
@@ -237,7 +235,7 @@ impl ProgramSettings for Settings {
             adaptive: self.adaptive,
             writes_ahead: true,
             hosts_choose_depth: true,
-            runs_in_kernel: !self.ranked && classes == 1 && !self.targets && self.queue.is_none(),
+            runs_in_kernel: !self.ranked && classes == 1 && self.queue.is_none(),
             takes_targets: self.targets,
             target: self.target,
             classes,
@@ -257,7 +255,7 @@ impl ProgramSettings for Settings {
             return Box::new(Selective::new(config).with_wait(self.wait));
         }
         if self.targets {
-            return Box::new(Targeted::new(config, self.target.unwrap_or_default()));
+            return Box::new(Targeted::new(config, self.target.unwrap_or_default(), self.classes));
         }
         if let Some(queue) = self.queue {
             return Box::new(SizedQueue::new(config, queue));

@@ -15,6 +15,11 @@
 //! A waiting task has no packet to send, so its pass sends the count: a note that recirculates once and
 //! writes the limit. A note takes the place of a write ahead: the worker asks the client for those bytes.
 //!
+//! Until a window was measured, a slice's limit is what the controller expects, in the slice's row.
+//!
+//! Each class of tasks may fill half of what the class before it may. So the last class is refused first, and
+//! the first class only when the whole limit waits.
+//!
 //! The limit is in stage 1, the window in the first stage of the rings.
 
 use alloc::boxed::Box;
@@ -39,7 +44,7 @@ const TICK_SHIFT: u32 = 4;
 /// The bits of a limit's fraction.
 const FRACTION_BITS: u32 = 4;
 /// A limit that was never measured.
-const UNMEASURED: u32 = u32::MAX;
+pub const UNMEASURED: u32 = u32::MAX;
 /// A new measurement changes a limit by one part of so many, as a shift.
 const SMOOTHING_SHIFT: u32 = 3;
 
@@ -50,13 +55,15 @@ const HAS_PARKED: u32 = 1 << 31;
 const LONGEST: u32 = 1 << 27;
 
 /// The window before the first: long over, and without a measure.
-const FIRST_WINDOW: u64 = window(1 << 31, HAS_PARKED);
+pub const FIRST_WINDOW: u64 = window(1 << 31, HAS_PARKED);
 
 /// The limits of all slices, and the windows in which they are measured.
 #[derive(Debug)]
 struct TargetLimit {
     /// The target of slices whose rows give none; zero: such slices have none.
     common: Nanos,
+    /// The last class of tasks; 0 if there is one class.
+    last_class: u8,
     /// How many tasks may wait in each slice, with [`FRACTION_BITS`].
     limit: Register<u32>,
     /// The start of each slice's window in ticks (upper half), whether a token parked in it
@@ -67,12 +74,13 @@ struct TargetLimit {
 }
 
 impl TargetLimit {
-    fn new(layout: &mut Layout, config: &Config, common: Nanos) -> Self {
-        let (slices, stages) = (config.slices.into(), Stages::of(Kinds::ONE));
+    fn new(layout: &mut Layout, config: &Config, common: Nanos, kinds: Kinds) -> Self {
+        let (slices, stages) = (config.slices.into(), Stages::of(kinds));
         // A task's row is found in stage 0, and its target goes with the packet to the window.
         layout.table("targets", 0, 32, slices);
         Self {
             common,
+            last_class: kinds.classes - 1,
             limit: Register::new(layout, "limit", 1, 32, slices, UNMEASURED),
             window: Register::new(layout, "window", stages.rings, 64, slices, FIRST_WINDOW),
             refused: vec![0; slices].into_boxed_slice(),
@@ -95,25 +103,59 @@ impl TargetLimit {
     /// The target of a slice, given its row's, in ticks; zero if the slice has none.
     #[inline]
     const fn span(&self, own: Nanos) -> u32 {
-        let target = self.target(own);
-        if target.0 == 0 || ticks(target) > 0 { ticks(target) } else { 1 }
+        span_of(own, self.common)
     }
 
-    /// The controller wrote a slice's row: what was measured with another target is no limit with this one.
-    fn target_set(&mut self, slice: SliceId, before: Nanos, after: Nanos) {
-        if self.span(before) != self.span(after) {
-            self.limit.poke(slice.0.into(), UNMEASURED);
+    /// The controller wrote a slice's row. Until a limit is measured, the row's expectation is the limit;
+    /// what was measured with another target is none with this one.
+    fn row_set(&mut self, slice: SliceId, before: &SliceRow, row: &SliceRow) {
+        let slice = slice.0.into();
+        let change = TargetChange::of(before, row, self.limit.peek(slice), self.common);
+        if let Some(limit) = change.limit {
+            self.limit.poke(slice, limit);
         }
+        if let Some(window) = change.window {
+            self.window.poke(slice, window);
+        }
+    }
+}
+
+/// What a slice's new row does to the registers of its target, in every data plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetChange {
+    /// The target in the unit of windows; zero if the slice has none.
+    pub span: u32,
+    /// The limit to write, if it changes.
+    pub limit: Option<u32>,
+    /// The window to write, if it begins anew.
+    pub window: Option<u64>,
+}
+
+impl TargetChange {
+    /// `row` replaces `before`, and `held` is the limit now; slices without a target have the `common` one.
+    /// A limit that equals the expectation before counts as unmeasured; the next window mends that.
+    pub fn of(before: &SliceRow, row: &SliceRow, held: u32, common: Nanos) -> Self {
+        let span = span_of(row.target, common);
+        let restarts = span != span_of(before.target, common);
+        let is_measured = held != first_limit(before);
+        let limit = (restarts || !is_measured).then(|| first_limit(row));
+        Self { span, limit, window: restarts.then_some(FIRST_WINDOW) }
+    }
+
+    /// A limit's word as a number of tasks; `None` before anything was measured.
+    pub fn tasks(limit: u32) -> Option<u32> {
+        (limit != UNMEASURED).then_some(limit >> FRACTION_BITS)
     }
 }
 
 impl QueueLimit for TargetLimit {
     #[inline]
-    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32 {
+    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos, class: u8) -> u32 {
         if self.span(target) == 0 {
             return u32::MAX;
         }
-        self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
+        let limit = self.limit.read(pass, slice.0.into()) >> FRACTION_BITS;
+        if self.last_class == 0 { limit } else { (limit >> class.min(self.last_class)).max(1) }
     }
 
     #[inline]
@@ -159,6 +201,12 @@ const fn ticks(at: Nanos) -> u32 {
     (at.0 >> TICK_SHIFT) as u32
 }
 
+/// A slice's target in ticks, of its own or the common one; zero if there is none.
+const fn span_of(own: Nanos, common: Nanos) -> u32 {
+    let target = if own.0 > 0 { own } else { common };
+    if target.0 == 0 || ticks(target) > 0 { ticks(target) } else { 1 }
+}
+
 const fn window(start: u32, counted: u32) -> u64 {
     (start as u64) << 32 | counted as u64
 }
@@ -169,6 +217,15 @@ const fn limit_of(left: u32) -> u32 {
     let margin = (3 * left.isqrt()).div_ceil(2);
     let limit = left.saturating_sub(margin);
     if limit > 1 { limit } else { 1 }
+}
+
+/// The limit before anything was measured.
+const fn first_limit(row: &SliceRow) -> u32 {
+    match row.expected {
+        0 => UNMEASURED,
+        expected if expected < UNMEASURED >> FRACTION_BITS => expected << FRACTION_BITS,
+        _ => UNMEASURED - 1,
+    }
 }
 
 /// A limit after a measurement. Far from it the limit jumps: a service became slower, or workers came.
@@ -188,14 +245,30 @@ pub(crate) struct Targeted {
 
 impl Targeted {
     /// An empty switch whose tasks wait for their slice's target at most, about, or for `common` in slices
-    /// without one; if that is zero, such slices have no target.
+    /// without one; if that is zero, such slices have no target. It tells so many classes apart.
     ///
     /// # Panics
-    /// As [`Rain::new`].
-    pub(crate) fn new(config: Config, common: Nanos) -> Self {
-        let mut rain = Rain::new(config);
-        let limit = TargetLimit::new(&mut rain.front.layout, &config, common);
+    /// As [`Rain::of_kinds`].
+    pub(crate) fn new(config: Config, common: Nanos, classes: u8) -> Self {
+        let kinds = Kinds { classes, ..Kinds::ONE };
+        let mut rain = Rain::of_kinds(config, kinds);
+        let limit = TargetLimit::new(&mut rain.front.layout, &config, common, kinds);
         Self { rain, limit }
+    }
+}
+
+impl Targeted {
+    /// Kept apart, so that a program without classes does not pay for them.
+    #[inline(never)]
+    fn token_among_classes(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        slice: SliceId,
+        granted: Granted,
+        rank: Rank,
+    ) -> Verdict {
+        self.rain.token_of::<true>(pass, now, slice, (granted, rank), &mut None, &mut self.limit)
     }
 }
 
@@ -221,6 +294,9 @@ impl Scheduler for Targeted {
         granted: Granted,
         rank: Rank,
     ) -> Verdict {
+        if self.rain.memory.tasks.are_classed() {
+            return self.token_among_classes(pass, now, slice, granted, rank);
+        }
         self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut self.limit)
     }
 
@@ -249,13 +325,12 @@ impl Scheduler for Targeted {
     }
 
     fn slice_set(&mut self, slice: SliceId, before: &SliceRow, row: &SliceRow) {
-        self.limit.target_set(slice, before.target, row.target);
+        self.limit.row_set(slice, before, row);
     }
 
     fn slice_state(&self, slice: usize) -> SliceState {
-        let limit = Some(self.limit.limit.peek(slice)).filter(|limit| *limit != UNMEASURED);
         SliceState {
-            measured_limit: limit.map(|limit| limit >> FRACTION_BITS),
+            measured_limit: TargetChange::tasks(self.limit.limit.peek(slice)),
             refused_busy: self.limit.refused[slice],
             ..self.rain.slice_state(slice)
         }
@@ -285,7 +360,7 @@ mod tests {
     /// waits then.
     fn measured(begins: Nanos) -> Option<u64> {
         let (mut layout, config) = (Layout::new("rain"), Config::full(Epoch(1)));
-        let mut limit = TargetLimit::new(&mut layout, &config, TARGET);
+        let mut limit = TargetLimit::new(&mut layout, &config, TARGET, Kinds::ONE);
         let mut waits = |at| {
             limit.token_came(&mut Pass::begin("rain"), at, SLICE, false);
             limit.waits(&mut Pass::begin("rain"), at, (SLICE, Nanos(0)))

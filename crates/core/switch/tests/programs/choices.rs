@@ -27,6 +27,7 @@ fn a_choice_is_written_as_it_is_read() {
         "rain:2,target=50us",
         "rain:2,queue=160",
         "racksched:2,tracked,bound=4",
+        "rain:2,classes=4,target=50us",
         "rain:2,target=1500ns,patient,early",
         "rain:4,ranked,classes=4,sizes=30%,patient,early",
         "rain:3,adaptive,ranked,patient=8,early=10%",
@@ -73,7 +74,9 @@ fn a_choice_is_written_as_it_is_read() {
 
 #[test]
 fn every_rain_without_ranks_runs_in_the_kernel_and_no_other_program_does() {
-    for text in ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early", "rain:2,patient"] {
+    for text in
+        ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early", "rain:2,patient", "rain:2,target=50us"]
+    {
         assert!(choice(text).traits().runs_in_kernel, "{text}");
     }
     for text in ["rain:2,ranked", "rain:2,classes=2", "r2p2:2", "racksched", "draconis", "pallas", "horus"] {
@@ -113,7 +116,6 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
         "rain:target=0us",
         "rain:target=2s",
         "rain:ranked,target=50us",
-        "rain:target=50us,classes=4",
         "rain:labels,target=50us",
         "rain:queue=160,target=50us",
         "rain:queue=0",

@@ -10,9 +10,10 @@ use sluice_wire::{Budget, Nanos, Packet, Reply, Serial, Sweep, SweepOf, WorkerId
 
 use crate::rack::{CLIENT, EPOCH, REPLAY_CELLS, Rack, SLICE, at, row};
 
-const CHOICES: [&str; 21] = [
+const CHOICES: [&str; 22] = [
     "rain:2",
     "rain:2,target=20us",
+    "rain:2,classes=4,target=20us",
     "rain:2,labels",
     "r2p2:1",
     "r2p2:3,sample=3,step=1",

@@ -25,6 +25,7 @@ fn programs_take_so_many_stages_blocks_and_units() {
     for (program, stages, blocks, units) in [
         ("rain:2", 12, 427, 27),
         ("rain:2,target=50us", 12, 430, 29),
+        ("rain:2,classes=4,target=50us", 12, 433, 27),
         ("rain:2,queue=160", 12, 427, 27),
         ("rain:2,ranked", 11, 452, 24),
         ("rain:4,ranked", 12, 501, 25),

@@ -136,6 +136,22 @@ fn a_slices_own_target_holds_instead_of_the_programs() {
 }
 
 #[test]
+fn until_a_limit_was_measured_it_is_what_the_controller_expects() {
+    let mut load = Load::new();
+    let row = load.rack.state().row;
+    load.rack.set_slice(SliceRow { expected: 4, ..row });
+    load.run(1, 6);
+    assert_eq!(load.refused, [RejectReason::Busy], "the token took one, and four wait");
+    load.rack.set_slice(SliceRow { expected: 6, ..row });
+    load.run(1, 2);
+    assert_eq!(load.refused, [], "the expectation changed");
+    load.run(200, 2);
+    let measured = load.rack.state().measured_limit;
+    load.rack.set_slice(SliceRow { expected: 9, ..row });
+    assert_eq!(load.rack.state().measured_limit, measured, "a limit that was measured stays");
+}
+
+#[test]
 fn a_slice_without_a_target_refuses_nothing_but_what_its_row_does() {
     let mut load = Load::of("rain:1,target", Nanos(0));
     load.run(200, 2);
@@ -165,4 +181,20 @@ fn a_limit_that_slow_services_left_behind_rises_again_although_tokens_park() {
     // The former pace. Both tokens park after each burst, so no window is without a parked token.
     assert!(load.bursts(40) > 0, "the limit is still that of slow services");
     assert_eq!(load.bursts(40), 0, "the limit is that of services as they are now");
+}
+
+#[test]
+fn the_last_class_is_refused_first() {
+    let mut rack = Rack::of("rain:1,classes=4,target=48us", 1, 16);
+    let row = rack.state().row;
+    rack.set_slice(SliceRow { expected: 8, ..row });
+    for (class, lets_in) in [(9, 1), (3, 0), (2, 1), (1, 2), (0, 4)] {
+        let verdicts: Vec<Verdict> = (0..6).map(|_| rack.task_of(class)).collect();
+        let waits = verdicts.iter().filter(|verdict| **verdict == Verdict::Parked).count();
+        assert_eq!(waits, lets_in, "class {class}");
+        for verdict in verdicts.into_iter().filter(|verdict| *verdict != Verdict::Parked) {
+            assert_eq!(rejected(verdict), RejectReason::Busy);
+        }
+    }
+    assert_eq!((rack.state().balance, rack.state().refused_busy), (-8, 5 * 6 - 8));
 }

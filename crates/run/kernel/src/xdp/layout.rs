@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use sluice_switch::rain::{FIRST_WINDOW, UNMEASURED};
 use sluice_wire::tables::{ClientRow, SliceRow, WorkerRow};
 use sluice_wire::{
     ClientId, Endpoint, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskId, WorkerId,
@@ -131,18 +132,29 @@ pub(super) struct Slice {
     open: u32,
     limit: u32,
     retry_after_ns: u64,
+    target_ns: u64,
+    expected: u32,
+    unused: u32,
 }
 
 impl From<SliceRow> for Slice {
     fn from(row: SliceRow) -> Self {
-        Self { open: row.open.into(), limit: row.limit, retry_after_ns: row.retry_after.0 }
+        Self {
+            open: row.open.into(),
+            limit: row.limit,
+            retry_after_ns: row.retry_after.0,
+            target_ns: row.target.0,
+            expected: row.expected,
+            unused: 0,
+        }
     }
 }
 
 impl From<Slice> for SliceRow {
     fn from(row: Slice) -> Self {
         let (open, retry_after) = (row.open != 0, Nanos(row.retry_after_ns));
-        Self { open, limit: row.limit, retry_after, ..Self::default() }
+        let (target, expected) = (Nanos(row.target_ns), row.expected);
+        Self { open, limit: row.limit, retry_after, target, expected, ..Self::default() }
     }
 }
 
@@ -195,7 +207,13 @@ pub(super) struct Queue {
     /// How many tasks waited, above a bit that absorbs the carry of the field below.
     waits: u32,
     released: [u32; 4],
-    unused_too: [u32; 8],
+    pub(super) window: u64,
+    /// How many tasks may wait by the slice's target, with a fraction.
+    pub(super) limit: u32,
+    pub(super) span: u32,
+    /// How many tasks were refused because of that limit.
+    pub(super) refused_busy: u64,
+    unused_too: [u32; 2],
 }
 
 impl Queue {
@@ -204,7 +222,8 @@ impl Queue {
         let quarter = 1 << (bits - 2);
         let (laps, within) = (at >> bits, at & ((1 << bits) - 1));
         let released = |index: u32| laps * quarter + within.saturating_sub(index * quarter).min(quarter);
-        Self { tokens: at, tasks: at, released: [0, 1, 2, 3].map(released), ..Self::default() }
+        let released = [0, 1, 2, 3].map(released);
+        Self { tokens: at, tasks: at, released, limit: UNMEASURED, window: FIRST_WINDOW, ..Self::default() }
     }
 
     /// Parked tokens if positive, waiting tasks if negative.
@@ -327,7 +346,7 @@ mod tests {
     fn values_are_as_long_as_in_the_program() {
         assert_eq!(
             (size_of::<Rows<Worker>>(), size_of::<Rows<Client>>(), size_of::<Rows<Slice>>()),
-            (104, 88, 40)
+            (104, 88, 72)
         );
         assert_eq!((size_of::<Queue>(), size_of::<Cell>(), size_of::<Life>()), (64, 64, 40));
         assert_eq!(size_of::<Layout>(), 48);

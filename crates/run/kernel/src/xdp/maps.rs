@@ -7,6 +7,7 @@
 //! waits for them, unless a drain has done so meanwhile.
 
 use std::collections::HashSet;
+use std::mem::offset_of;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::atomic::{Ordering, fence};
@@ -15,6 +16,7 @@ use aya::Ebpf;
 use aya::maps::{Array, ArrayOfMaps, Map, MapData};
 use sluice_net::rdma::SharedMemory;
 use sluice_switch::Config;
+use sluice_switch::rain::TargetChange;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::failing::{chain, failed};
@@ -188,6 +190,19 @@ impl Maps {
         self.workers.memory.write(at, generation.as_bytes());
     }
 
+    /// Writes what a slice's target needs while packets pass.
+    pub(super) fn set_target(&self, slice: u32, change: TargetChange) {
+        let words = &self.queues.memory;
+        let at = |field: usize| slice as usize * self.queues.stride + field;
+        if let Some(window) = change.window {
+            words.write(at(offset_of!(Queue, window)), window.as_bytes());
+        }
+        if let Some(limit) = change.limit {
+            words.write(at(offset_of!(Queue, limit)), limit.as_bytes());
+        }
+        words.write(at(offset_of!(Queue, span)), change.span.as_bytes());
+    }
+
     /// Empties the tables and resets counters and queues. Must not be called while packets pass.
     pub(super) fn clear(&self, counters: WorkerCounters, queue: Queue) {
         self.types.fill(0u32);
@@ -218,7 +233,7 @@ impl Maps {
 }
 
 /// The size of each map's values in bytes, in the order of [`entries`].
-const VALUE_BYTES: [u64; 12] = [8, 40, 104, 32, 88, 8, 64, 64, 104, 72, 8, 64];
+const VALUE_BYTES: [u64; 12] = [8, 72, 104, 32, 88, 8, 64, 64, 104, 72, 8, 64];
 
 /// How many values each map has.
 pub(super) fn entries(size: &Config, ring_bits: u32) -> [(&'static str, u32); 12] {

@@ -1,10 +1,11 @@
 //! Carries out the controller's steps on the program's maps.
 
+use sluice_switch::rain::TargetChange;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{
     ClientRow, Feed, RingCounts, Shape, SliceState, TableAnswer, TableOp, WorkerState,
 };
-use sluice_wire::{ClientId, Generation, Serial, SliceId, Term, WorkerId};
+use sluice_wire::{ClientId, Generation, Nanos, Serial, SliceId, Term, WorkerId};
 
 use super::XdpSwitch;
 use super::layout::{Client, Life, Queue, Slice, Worker, WorkerCounters};
@@ -67,7 +68,13 @@ fn step(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, KernelError>
             let held: u32 = maps.types.get(of.0.into());
             return Ok(TableAnswer::Type(held.checked_sub(1).map(|slice| SliceId(slice as u16))));
         }
-        TableOp::SetSlice(slice, row) => maps.change(Table::Slices, slice.0.into(), Slice::from(row))?,
+        TableOp::SetSlice(slice, row) => {
+            let index = slice.0.into();
+            let before = maps.rows::<Slice>(Table::Slices, index).holds().into();
+            maps.change(Table::Slices, index, Slice::from(row))?;
+            let held = maps.queues.get::<Queue>(index).limit;
+            maps.set_target(index, TargetChange::of(&before, &row, held, Nanos(0)));
+        }
         TableOp::ReadSlice(slice) => return Ok(TableAnswer::Slice(read_slice(maps, slice))),
         TableOp::SetWorker(worker, row) => {
             let row = row.map_or_else(Worker::default, |row| Worker::new(&row));
@@ -144,7 +151,8 @@ fn read_slice(maps: &Maps, slice: SliceId) -> SliceState {
         tokens_out,
         tasks_in,
         tasks_out,
-        ..SliceState::default()
+        measured_limit: TargetChange::tasks(queue.limit),
+        refused_busy: queue.refused_busy,
     }
 }
 

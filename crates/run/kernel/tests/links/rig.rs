@@ -127,7 +127,14 @@ impl Rig {
         });
         let at = |socket: &UdpSocket| socket.local_addr().expect("it is bound");
         let steps = [
-            Step::SetSlice { slice: 0, open: true, limit: 1_000, retry_after_ns: 0 },
+            Step::SetSlice {
+                slice: 0,
+                open: true,
+                limit: 1_000,
+                retry_after_ns: 0,
+                target_ns: 0,
+                expected: 0,
+            },
             Step::SetType { r#type: 0, slice: Some(0) },
             Step::SetClient { client: 0, key: CLIENT_KEY, at: at(&client), incarnation: 1, start: 0 },
             Step::RaiseGeneration { worker: 0, generation: 1 },

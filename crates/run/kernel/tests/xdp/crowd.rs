@@ -44,7 +44,7 @@ fn at(worker: bool, index: u16) -> SocketAddr {
 pub(crate) fn set_up(xdp: &mut Xdp) {
     let start = SHAPE.counters_start;
     let mut steps = vec![
-        Step::SetSlice { slice: 0, open: true, limit: 16, retry_after_ns: 0 },
+        Step::SetSlice { slice: 0, open: true, limit: 16, retry_after_ns: 0, target_ns: 0, expected: 0 },
         Step::SetType { r#type: 0, slice: Some(0) },
     ];
     for index in 0..HOSTS {

@@ -59,7 +59,14 @@ impl Rack {
         let mut steps =
             vec![Step::SetClient { client: 0, key: 5, at: local(&rack.client), incarnation: 0, start: 0 }];
         for slice in 0..2 {
-            steps.push(Step::SetSlice { slice, open: true, limit: 64, retry_after_ns: 0 });
+            steps.push(Step::SetSlice {
+                slice,
+                open: true,
+                limit: 64,
+                retry_after_ns: 0,
+                target_ns: 0,
+                expected: 0,
+            });
             steps.push(Step::SetType { r#type: slice, slice: Some(slice) });
         }
         for worker in 0..3 {

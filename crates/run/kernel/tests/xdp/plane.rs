@@ -88,6 +88,7 @@ impl Xdp {
             balance: state.balance,
             tasks: tasks.into_iter().map(task).collect(),
             tokens: tokens.collect(),
+            measured_limit: state.measured_limit,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Passes vectors through the program.
 
-use sluice_conformance::explore::{SERVERS_SHAPE, SHAPE, explore, explore_servers};
+use sluice_conformance::explore::{SERVERS_SHAPE, SHAPE, explore, explore_servers, explore_targets};
 use sluice_conformance::{Shape, Vector, play};
 
 use crate::plane::Xdp;
@@ -31,6 +31,24 @@ fn what_the_model_writes_ahead_on_random_walks_the_program_writes_too() {
         copies += walk.after.counts.get("written_ahead").copied().unwrap_or_default();
     }
     assert!(copies > seeds * steps / 100, "the walks have tasks that are written ahead: {copies} copies");
+}
+
+#[test]
+fn what_the_model_measures_for_targets_on_random_walks_the_program_measures_too() {
+    let (Some(plain), Some(with_servers)) = (Xdp::new(SHAPE), Xdp::new(SERVERS_SHAPE)) else { return };
+    let (mut planes, mut counted) = ([plain, with_servers], (0, 0));
+    let seeds = asked("XDP_SEEDS", 40);
+    for seed in 0..seeds {
+        let xdp = &mut planes[(seed % 2) as usize];
+        xdp.switch.clear().expect("root");
+        let walk = explore_targets(seed, asked("XDP_STEPS", 300) as usize);
+        if let Err(differs) = play(&walk, xdp) {
+            panic!("{differs}");
+        }
+        let count = |name: &str| walk.after.counts.get(name).copied().unwrap_or_default();
+        counted = (counted.0 + count("limit_measured"), counted.1 + count("rejected"));
+    }
+    assert!(counted.0 > seeds / 4 && counted.1 > seeds, "the walks measure and refuse: {counted:?}");
 }
 
 fn asked(name: &str, default: u64) -> u64 {

@@ -46,7 +46,14 @@ fn rack() -> Option<Xdp> {
         Step::RaiseGeneration { worker: 0, generation: 1 },
     ];
     for slice in 0..2 {
-        steps.push(Step::SetSlice { slice, open: true, limit: 16, retry_after_ns: 0 });
+        steps.push(Step::SetSlice {
+            slice,
+            open: true,
+            limit: 16,
+            retry_after_ns: 0,
+            target_ns: 0,
+            expected: 0,
+        });
         steps.push(Step::SetType { r#type: slice, slice: Some(slice) });
     }
     steps.iter().filter_map(Step::table).for_each(|op| xdp.table(op).expect("root"));
@@ -308,7 +315,9 @@ fn a_task_that_is_swept_out_leaves_no_trace_of_its_place() {
     xdp.switch.set_server_way(ServerId(0), link(0)).expect("root");
     write_of(&xdp, &task(1, 0, &[1; 64]));
     xdp.table(
-        Step::SetSlice { slice: 0, open: false, limit: 16, retry_after_ns: 0 }.table().expect("a step"),
+        Step::SetSlice { slice: 0, open: false, limit: 16, retry_after_ns: 0, target_ns: 0, expected: 0 }
+            .table()
+            .expect("a step"),
     )
     .expect("root");
     let step = Step::Sweep { at_ns: 0, slice: 0, tasks: true, left: 9, out: None };

@@ -89,6 +89,12 @@ impl ClassNeeds {
     }
 }
 
+/// The mean service of a slice's tasks.
+fn mean_service_ns<'c>(classes: impl Iterator<Item = &'c Class> + Clone) -> f64 {
+    let share: f64 = classes.clone().map(|class| class.share).sum();
+    classes.map(|class| class.share * class.service.mean_ns()).sum::<f64>() / share
+}
+
 #[derive(Debug)]
 struct SliceLayout {
     plan: SlicePlan,
@@ -106,7 +112,9 @@ impl RackSetup {
         let slice = |(slice, workers): (usize, u32)| {
             let here = classes.iter().filter(|class| point.slice_of(class) == slice);
             let (name, limit) = (names::slice(slice), room.waiting(workers));
+            let service = Nanos(mean_service_ns(here.clone()) as u64);
             let plan = point.testbed.slice_plan(name, here, choice.traits().classes, limit);
+            let plan = SlicePlan { target: choice.traits().target, service: Some(service), ..plan };
             first_worker += workers;
             SliceLayout { plan, first_worker: first_worker - workers, workers }
         };
