@@ -46,6 +46,9 @@ enum reject {
 	REJECT_STALE_TOKENS = 4,
 	/* No kind of worker has the labels that the task needs: never sent here. */
 	REJECT_UNSERVED = 5,
+	/* The task would wait for longer than its slice's target, or its budget is spent: never sent here. */
+	REJECT_BUSY = 6,
+	REJECT_LATE = 7,
 };
 
 /* Where the bytes of a DISPATCH are. */
@@ -130,5 +133,7 @@ enum word {
 	DISPATCH_SEEN = 0,
 	DISPATCH_SENT = 1,
 	DISPATCH_WAIT = 2,
+	/* The upper half is the task's budget, in a SUBMIT too. */
 	DISPATCH_OCCUPANCY = 3,
+	TASK_BUDGET = 3,
 };
