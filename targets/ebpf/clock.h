@@ -71,6 +71,25 @@ static __always_inline __u64 waited_ns(__u64 times, __u64 now)
 	return ticks < TICKS - BEHIND_TICKS ? ticks << TICK_SHIFT : 0;
 }
 
+enum {
+	/* A budget counts units of 1,024 ns. */
+	BUDGET_SHIFT = 10,
+	BUDGET_SPENT = 1,
+};
+
+/*
+ * What a span leaves of a budget, rounded down; a spent budget is not 0, which is no limit. A late task goes on to its
+ * worker, which refuses it: one run sends one packet, and a token that passes over a task would need two.
+ */
+static __always_inline __u32 budget_left(__u32 budget, __u64 span_ns)
+{
+	__u64 units = (span_ns + (1 << BUDGET_SHIFT) - 1) >> BUDGET_SHIFT;
+
+	if (!budget)
+		return 0;
+	return units + 1 < budget ? budget - units : BUDGET_SPENT;
+}
+
 /* The age after a span, rounded up. */
 static __always_inline __u32 aged(__u32 age, __u64 span_ns)
 {

@@ -97,7 +97,7 @@ static __always_inline void write_empty(struct header *header, const struct life
  */
 static __always_inline void write_dispatch(struct header *header, const struct life *life, enum place place,
 					   struct granted granted, struct worker_counters *held, __u64 wait_ns,
-					   __u32 occupancy, __u32 age)
+					   __u32 occupancy, __u32 age, __u32 budget)
 {
 	const struct client_row *client = client_row(bpf_ntohs(header->client));
 	__u32 sent = __sync_fetch_and_add(&held->sent, 1) + 1;
@@ -113,6 +113,8 @@ static __always_inline void write_dispatch(struct header *header, const struct l
 	header->words[DISPATCH_SEEN] = bpf_htonl(READ_ONCE(held->seen_out));
 	header->words[DISPATCH_SENT] = bpf_htonl(sent);
 	header->words[DISPATCH_WAIT] = bpf_htonl(saturated(wait_ns));
-	header->words[DISPATCH_OCCUPANCY] = bpf_htonl(occupancy);
+	if (occupancy > 0xffff)
+		occupancy = 0xffff;
+	header->words[DISPATCH_OCCUPANCY] = bpf_htonl(budget_left(budget, wait_ns) << 16 | occupancy);
 	header->words[TASK_AGE] = bpf_htonl(aged(age, wait_ns));
 }

@@ -228,7 +228,8 @@ static __always_inline enum verdict dispatch(struct pass *pass, const struct wor
 		out->body = 0;
 		place = PLACE_AT_CLIENT;
 	}
-	write_dispatch(header, pass->life, place, granted, held, 0, 0, bpf_ntohl(header->words[TASK_AGE]));
+	write_dispatch(header, pass->life, place, granted, held, 0, 0, bpf_ntohl(header->words[TASK_AGE]),
+		       bpf_ntohl(header->words[TASK_BUDGET]) >> 16);
 	count(pass->counters, COUNT_DISPATCHED);
 	return VERDICT_SEND;
 }

@@ -33,6 +33,7 @@ static __always_inline void keep_task(struct cell *cell, const struct header *he
 	cell->priority = header->priority;
 	cell->constraints = header->constraints;
 	cell->client = header->client;
+	cell->budget = bpf_ntohl(header->words[TASK_BUDGET]) >> 16;
 }
 
 /* Copies a task from a cell into a header. */
@@ -54,7 +55,8 @@ static __always_inline void dispatch_waiting(struct header *header, const struct
 	enum place place = place_of(cell);
 
 	take_task(header, cell);
-	write_dispatch(header, life, place, granted, held, waited_ns(times, now), occupancy, age_of(times));
+	write_dispatch(header, life, place, granted, held, waited_ns(times, now), occupancy, age_of(times),
+		       cell->budget);
 	if (place == PLACE_AHEAD) {
 		header->key = bpf_htonl(cell->ticket);
 		header->slice = bpf_htons(slice);

@@ -132,7 +132,9 @@ struct cell {
 	/* Whether the task's bytes were written ahead, and its ticket. */
 	__u16 ahead;
 	__u32 ticket;
-	__u8 unused[12];
+	/* What was left of the task's budget when it came; 0 without one. */
+	__u16 budget;
+	__u8 unused[10];
 };
 
 _Static_assert(sizeof(struct queue) == 64 && sizeof(struct cell) == 64, "a cache line each");

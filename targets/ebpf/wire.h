@@ -48,6 +48,8 @@ enum reject {
 	REJECT_UNSERVED = 5,
 	/* The task would wait for longer than its slice's target. */
 	REJECT_BUSY = 6,
+	/* Nothing is left of the task's budget: never sent here. */
+	REJECT_LATE = 7,
 };
 
 /* Where the bytes of a DISPATCH are. */
@@ -132,5 +134,7 @@ enum word {
 	DISPATCH_SEEN = 0,
 	DISPATCH_SENT = 1,
 	DISPATCH_WAIT = 2,
+	/* The upper half is the task's budget, in a SUBMIT too. */
 	DISPATCH_OCCUPANCY = 3,
+	TASK_BUDGET = 3,
 };

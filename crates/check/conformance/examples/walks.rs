@@ -1,5 +1,6 @@
 //! Writes the vectors in `targets/vectors` anew, from the random walks that cover the most: `cargo run -p
-//! sluice-conformance --example walks`.
+//! sluice-conformance --example walks`. It leaves `budgets-*` alone: walks whose tasks were given budgets by
+//! hand, because most of a walk's waits are longer than any budget.
 
 use std::fs;
 use std::io::Result;
@@ -13,7 +14,8 @@ fn main() -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../targets/vectors");
     for entry in fs::read_dir(&folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
+        let is_by_hand = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("budgets-"));
+        if path.extension().is_some_and(|extension| extension == "json") && !is_by_hand {
             fs::remove_file(path)?;
         }
     }
