@@ -41,6 +41,25 @@ fn the_plans_about_servers_can_be_run() {
 }
 
 #[test]
+fn the_plan_about_overload_can_be_run() {
+    let plans = [include_str!("../../../../experiments/rain-overload.toml")];
+    assert_can_be_run(&plans, Warmup::Detect, Overload::LeftOut);
+}
+
+#[test]
+fn a_statement_about_goodput_needs_to_know_when_an_answer_is_in_time() {
+    let text = include_str!("../../../../experiments/rain-overload.toml");
+    let plan = Plan::parse("plan", &text.replace("within = ", "# ")).expect("legal TOML");
+    let terms = RunSettings {
+        length: Length::Tasks(1_000, Warmup::Detect),
+        overload: Overload::LeftOut,
+        folder: PathBuf::new(),
+    };
+    let why = CheckedPlan::new(plan, terms).expect_err("nobody says when").to_string();
+    assert!(why.contains("needs to know when an answer is in time"), "{why}");
+}
+
+#[test]
 fn the_fabrics_plans_can_be_run() {
     let plans = [
         include_str!("../../../../experiments/hf2t-together.toml"),
