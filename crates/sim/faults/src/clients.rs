@@ -23,6 +23,8 @@ pub(super) struct ClientProcess {
     starts: u16,
     pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
     pub(super) session: ControllerSession,
+    /// When the client last sent a try of a task.
+    pub(super) tried: Nanos,
     /// The bytes of the client's outstanding tasks.
     pub(super) tasks: Bytes,
     /// The pieces of the replies that are being fetched.
@@ -40,6 +42,7 @@ impl ClientProcess {
             starts: 0,
             held: None,
             session: ControllerSession::default(),
+            tried: Nanos(0),
             tasks: Bytes::default(),
             replies: Pieces::new(),
             in_hand: Payload::EMPTY,

@@ -2,6 +2,7 @@
 
 use sluice_events::dice::Dice;
 use sluice_host::worker::QUOTA_MAX;
+use sluice_switch::registry::Choice;
 use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, TaskType};
 
@@ -29,6 +30,12 @@ const FORGETTING: u64 = 6;
 /// another lane must not run.
 const FORGETFUL_SERVERS: u64 = 60;
 
+/// How many times as often the first client sends: in half of the racks with a target, as often as makes a
+/// slice busy.
+fn draw_greed(dice: &mut Dice, program: &Choice) -> u64 {
+    if program.traits().target.is_some() { dice.pick(&[1, 1, 8, 32]) } else { 1 }
+}
+
 impl Scenario {
     pub(super) fn of(kind: &RackKind, seed: u64) -> Self {
         let program = &kind.program;
@@ -49,6 +56,7 @@ impl Scenario {
             quotas: quotas_of(kind, quotas),
             service_max: Nanos::from_micros(dice.pick(&[20, 60, 200])),
             gap: Nanos::from_micros(dice.between(150, 500)),
+            greed: draw_greed(&mut Dice::named(seed, "greedy client", 0), program),
             limit: dice.pick(&[Some(1), Some(4), Some(16), None]),
             replay_cells: dice.pick(&[4, 64]) as u32,
             no_retry: dice.pick(&[0, 0, 100]),

@@ -91,6 +91,8 @@ pub(super) struct Scenario {
     /// The mean gap between a client's tasks while faults last. The rate may be more than the workers can
     /// serve.
     pub(super) gap: Nanos,
+    /// Whether the first client sends so many times as often while faults last, in a rack with a target.
+    pub(super) greed: u64,
     /// How many tasks may wait in a slice; `None`: as many as the workers' reports allow for.
     pub(super) limit: Option<u32>,
     /// How many tasks each client may have outstanding; with few, their numbers soon share a cell.

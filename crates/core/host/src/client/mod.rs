@@ -293,11 +293,11 @@ impl Client {
         if !self.shares.has_room(share, now) {
             return Err(Busy::ShareSpent);
         }
+        let sequence = self.slots.claim(self.next).ok_or(Busy::CellsSpent)?;
         if let Err(retry_after) = self.shares.keep_pace(share, now) {
             self.stats.refused_here += 1;
             return Ok(self.end_unsent(submission, RefusedWhy::Busy { retry_after }, out));
         }
-        let sequence = self.slots.claim(self.next).ok_or(Busy::CellsSpent)?;
         self.next = sequence.plus(1);
         self.shares.charge(share);
         self.budget.earn(settings);

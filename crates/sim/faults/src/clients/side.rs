@@ -3,7 +3,7 @@
 use std::mem;
 
 use sluice_events::{Mail, PacketId};
-use sluice_host::client::{self, Bundle, Client, ClientSettings, Outcome, Submission, Urgency};
+use sluice_host::client::{self, Bundle, Client, ClientSettings, Outcome, RefusedWhy, Submission, Urgency};
 use sluice_nodes::{ClientEffect, Node, PacketSource, bundled};
 use sluice_wire::serving::Labels;
 use sluice_wire::tables::{TableAnswer, TableOp};
@@ -77,7 +77,9 @@ impl Rack<'_> {
         }
         let jobs = u64::from(self.scenario.program.traits().jobs);
         // The gap grows with the tasks per submission, so the rate of tasks stays the same.
-        let gap = self.dice.between(1, (jobs + 1) * self.scenario.gap_at(self.world.now).0);
+        let is_greedy = client == 0 && self.world.now < FAULTS_END;
+        let greed = if is_greedy { self.scenario.greed } else { 1 };
+        let gap = self.dice.between(1, ((jobs + 1) * self.scenario.gap_at(self.world.now).0 / greed).max(1));
         self.after(Nanos(gap), Event::Submit(client));
         if self.world.now < self.clients[client].session.frozen_until {
             return Ok(());
@@ -188,8 +190,16 @@ impl Rack<'_> {
         let mut actions = mem::take(&mut self.client_actions);
         for action in &actions {
             match ClientEffect::of(action, sender) {
-                ClientEffect::Try(submit) => self.tries(sender, submit, &mut bundle)?,
-                ClientEffect::Ended { task, how, .. } => self.ends(client, task, how)?,
+                ClientEffect::Try(submit) => {
+                    self.clients[client].tried = self.world.now;
+                    self.tries(sender, submit, &mut bundle)?;
+                }
+                ClientEffect::Ended { task, attempts, how, .. } => {
+                    if attempts == 0 && matches!(how, Outcome::Refused(RefusedWhy::Busy { .. })) {
+                        self.refused_unsent(client, task)?;
+                    }
+                    self.ends(client, task, how)?;
+                }
                 ClientEffect::Send(to, packet) => self.send(sender.at, to, packet),
                 ClientEffect::Keep(action) => self.client_keeps(client, action)?,
             }
@@ -216,6 +226,24 @@ impl Rack<'_> {
         }
         for packet in bundled(bundle, &submit) {
             self.send(sender.at, sender.switch, packet);
+        }
+        Ok(())
+    }
+
+    /// A client refused a task that it did not send: it must have sent its share just before. The fewest
+    /// tasks that a limit of one task stands for are four within one target, and a pace is at least 0.7 of
+    /// the share.
+    fn refused_unsent(&self, client: usize, task: TaskId) -> Result<(), String> {
+        let Some(target) = self.scenario.program.traits().target else {
+            return Err(format!("promise 10: task {task} was refused unsent in a rack without a target"));
+        };
+        // Every other slice has twice the target.
+        let share = target.times(2 * u64::from(self.scenario.client_rows)).0 * 10 / (4 * 7);
+        let idle = self.world.now.since(self.clients[client].tried);
+        if idle.0 > share {
+            return Err(format!(
+                "promise 10: task {task} was refused unsent, and its client had sent none for {idle:?}"
+            ));
         }
         Ok(())
     }
