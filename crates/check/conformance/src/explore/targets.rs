@@ -6,7 +6,7 @@ use crate::vector::Vector;
 
 /// A vector in which slices have targets, and tasks come faster than they leave.
 pub fn explore_targets(seed: u64, steps: usize) -> Vector {
-    let shape = if seed % 2 == 0 { SHAPE } else { SERVERS_SHAPE };
+    let shape = if seed.is_multiple_of(2) { SHAPE } else { SERVERS_SHAPE };
     let mut rack = Rack::new(seed, shape);
     rack.vector.name = format!("targets-{seed}");
     rack.has_targets = true;
