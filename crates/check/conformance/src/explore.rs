@@ -5,6 +5,7 @@
 //! change while tokens are parked. About one packet in six has a wrong field or wrong bytes.
 
 mod servers;
+mod targets;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -20,6 +21,7 @@ use crate::model::Model;
 use crate::play::{Plane, take};
 use crate::vector::{Shape, Step, Vector};
 pub use servers::{SERVERS_SHAPE, explore_servers};
+pub use targets::explore_targets;
 
 /// The size of the explored switches: small, so that they fill up.
 pub const SHAPE: Shape = Shape {
@@ -60,20 +62,6 @@ pub fn explore_hours(seed: u64, steps: usize) -> Vector {
     rack.vector.name = format!("hours-{seed}");
     rack.pause_unit_ns = PAUSE_UNIT_OF_HOURS_NS;
     rack.set_up();
-    (0..steps).for_each(|_| rack.step());
-    rack.end()
-}
-
-/// A vector in which slices have targets, and tasks come faster than they leave.
-pub fn explore_targets(seed: u64, steps: usize) -> Vector {
-    let shape = if seed % 2 == 0 { SHAPE } else { SERVERS_SHAPE };
-    let mut rack = Rack::new(seed, shape);
-    rack.vector.name = format!("targets-{seed}");
-    rack.has_targets = true;
-    rack.set_up();
-    if shape.servers > 0 {
-        rack.set_servers_up();
-    }
     (0..steps).for_each(|_| rack.step());
     rack.end()
 }

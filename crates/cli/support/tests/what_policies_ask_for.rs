@@ -35,7 +35,8 @@ fn with_target(policy: &str, of_slice: &str) -> Result<Plan, String> {
     let text = format!(
         "policy = \"{policy}\"\n[[slice]]\nname = \"a\"\ntypes = [\"hold\"]\n{of_slice}\n\
          [[worker]]\nname = \"w\"\ncount = 2\nslice = \"a\"\nservice = \"hold\"\n\
-         [load]\nrate = 100\nmix = \"hold=1\"\n[load.request.hold]\nbusy = \"10us\"\nspread = \"exponential\"\n"
+         [load]\nrate = 100\nmix = \"hold=1\"\n\
+         [load.request.hold]\nbusy = \"10us\"\nspread = \"exponential\"\n"
     );
     Plan::from_text("here", &text).map_err(|why| why.to_string())
 }

@@ -323,8 +323,8 @@ impl Point {
         let least = [(service, "one service takes on average"), (round, "a round trip takes")];
         let (least, what) = least.into_iter().find(|(least, _)| (target.0 as f64) < *least)?;
         Some(format!(
-            "{} has a target that is shorter than what {what}, {:.1} us, so that tasks would be refused which \
-             could be served in time: give a longer one",
+            "{} has a target that is shorter than what {what}, {:.1} us, so that it would refuse tasks \
+             that could be served in time: give a longer one",
             self.policy,
             least / 1e3
         ))

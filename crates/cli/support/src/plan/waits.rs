@@ -10,7 +10,6 @@ use sluice_wire::Nanos;
 
 use super::parts::{LoadPlan, Plan, SlicePlan};
 use super::request::{Request, Spread};
-use crate::load::nanos;
 
 /// The share of a slice's tasks whose services may take longer than a latency allows for.
 const BEYOND: f64 = 0.01;
@@ -181,6 +180,10 @@ fn service(load: &LoadPlan, name: &str) -> Option<(Duration, Spread)> {
         Request::Scan { rows, spread, each } => Some((each?.saturating_mul(rows), spread)),
         Request::Text(_) => None,
     }
+}
+
+fn nanos(span: Duration) -> Nanos {
+    Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn shown(span: Nanos) -> String {
