@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sluice_wire::{
-    Age, Attempt, Budget, ClientId, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nonce, Packet,
+    Age, Attempt, Budget, ClientId, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Kind, Nonce, Packet,
     Payload, Probe, Rank, Serial, Submit, TaskId, TaskJob, TaskType, Token, WorkerId, encode, encoded_len,
     large_descriptor,
 };
@@ -315,6 +315,12 @@ impl Rack {
             }
             6 => bytes[38..40].fill([0xff, 0][self.below(2) as usize]),
             _ => bytes[at.min(87)] = self.below(256) as u8,
+        }
+        // Nothing is left of a budget that a change made: Rain refuses such a task, and the kernel's switch
+        // leaves it to its worker.
+        if bytes.len() >= HEADER_BYTES && [Kind::Submit, Kind::Job].map(|kind| kind as u8).contains(&bytes[1])
+        {
+            bytes[80..82].fill(0);
         }
         // A TOKEN that a change turned into a valid one is granted and may park.
         if (0..SHAPE.slices).any(|slice| self.model_tokens(slice) + 9 > SHAPE.tokens_per_slice) {
