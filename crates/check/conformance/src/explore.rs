@@ -310,6 +310,10 @@ impl Rack {
             6 => bytes[38..40].fill([0xff, 0][self.below(2) as usize]),
             _ => bytes[at.min(87)] = self.below(256) as u8,
         }
+        // A budget that a walk's waits exceed would make the task late, and no vector has such a task.
+        if bytes.len() >= HEADER_BYTES && matches!(bytes[1], 1 | 14) {
+            bytes[80..82].fill(0);
+        }
         // A TOKEN that a change turned into a valid one is granted and may park.
         if (0..SHAPE.slices).any(|slice| self.model_tokens(slice) + 9 > SHAPE.tokens_per_slice) {
             return;
