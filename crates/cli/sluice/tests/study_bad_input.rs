@@ -127,7 +127,7 @@ fn budgets_that_no_packet_can_tell_or_nobody_looks_at() {
     refuses_sim(&["--budget", "soon"], &["`soon` is not a span"]);
     refuses_sim(&["--budget", "3us"], &["below a round trip of", "give at least"]);
     refuses_sim(&["--workload", "exp:10us,budget=1s"], &["class", "longer than a packet can tell"]);
-    refuses_sim(&["--budget", "50us", "--policy", "ideal"], &["ideal looks at no budget", "rain:2"]);
+    refuses_sim(&["--budget", "50us", "--policy", "central"], &["central looks at no budget", "rain:2"]);
 }
 
 #[test]
