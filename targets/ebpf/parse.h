@@ -92,7 +92,7 @@ static __always_inline int parse_update(const struct header *header)
 
 static __always_inline int parse_reject(const struct header *header)
 {
-	if (header->code > REJECT_BUSY)
+	if (header->code > REJECT_LATE)
 		return MALFORMED_CODE;
 	return bpf_ntohl(header->words[REJECT_BEHIND]) >= JOB_TASKS_MAX ? MALFORMED_RANGE : PARSED;
 }
@@ -140,7 +140,7 @@ static __always_inline int parse_values(const struct frame *frame, const struct 
 	case KIND_DISPATCH:
 		return parse_dispatch(header);
 	case KIND_REPLY:
-		if (header->code > 3)
+		if (header->code > REPLY_LATE)
 			return MALFORMED_CODE;
 		break;
 	case KIND_ANSWER:

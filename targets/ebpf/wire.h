@@ -52,6 +52,9 @@ enum reject {
 	REJECT_LATE = 7,
 };
 
+/* The largest code of a REPLY: the task's budget was spent, and it did not run. */
+enum { REPLY_LATE = 4 };
+
 /* Where the bytes of a DISPATCH are. */
 enum place {
 	PLACE_HERE = 0,

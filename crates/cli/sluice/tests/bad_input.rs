@@ -155,6 +155,18 @@ fn a_retry_that_is_neither_is_refused() {
 }
 
 #[test]
+fn a_budget_that_is_none_is_refused() {
+    let with = |budget: &str| format!("{SMALL}\n[load.budget]\n{budget}\n");
+    refuses_text(&with("hold = \"70ms\""), &["hold", "longer than a packet can tell", "at most 67ms"]);
+    refuses_text(&with("hold = \"0us\""), &["spent before its task can be sent"]);
+    refuses_text(&with("hodl = \"200us\""), &["unknown type `hodl`"]);
+    let flags = ["load", "--mix", "hold=1", "--rate", "10", "--budget", "100ms"];
+    refuses(folder().path(), &flags, &["longer than a packet can tell"]);
+    let sweep = ["up", "--sweep", "0.5", "--budget", "200us"];
+    refuses(folder().path(), &sweep, &["a live sweep have no budgets", "--sweep"]);
+}
+
+#[test]
 fn a_mix_that_does_not_add_up_is_refused() {
     refuses_plan("hold=1", "hold=0.9", &["adds up to 0.9, not 1"]);
     refuses_plan("hold=1", "hold=0.5,spin=0.5", &["sends `spin`, which no slice serves"]);

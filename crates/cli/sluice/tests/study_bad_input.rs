@@ -120,6 +120,17 @@ fn a_rate_that_is_not_the_traces_own_is_refused() {
 }
 
 #[test]
+fn budgets_that_no_packet_can_tell_or_nobody_looks_at() {
+    refuses_sim(&["--budget", "68ms"], &["68ms", "longer than a packet can tell", "at most 67ms"]);
+    refuses_sim(&["--budget", "0us"], &["spent before its task can be sent", "at least 3us"]);
+    refuses_sim(&["--budget", "2us"], &["spent before its task can be sent"]);
+    refuses_sim(&["--budget", "soon"], &["`soon` is not a span"]);
+    refuses_sim(&["--budget", "3us"], &["below a round trip of", "give at least"]);
+    refuses_sim(&["--workload", "exp:10us,budget=1s"], &["class", "longer than a packet can tell"]);
+    refuses_sim(&["--budget", "50us", "--policy", "central"], &["central looks at no budget", "rain:2"]);
+}
+
+#[test]
 fn loads_that_nobody_can_sustain() {
     refuses_sim(&["--rate", "3200k"], &["100.0 %", "ask for less", "transient"]);
     refuses_sim(&["--load", "1.2"], &["120.0 %"]);

@@ -300,8 +300,8 @@ impl Point {
             let (name, budget) = (&class.name, class.budget?);
             if !matches!(self.policy, Policy::Program(_) | Policy::Datacenter(_)) {
                 return Some(format!(
-                    "{} looks at no budget, and tasks of `{name}` have one: leave it out, or take a program of \
-                     the switch such as rain:2",
+                    "{} looks at no budget, and tasks of `{name}` have one: leave it out, or take a \
+                     program of the switch such as rain:2",
                     self.policy
                 ));
             }

@@ -14,7 +14,8 @@ use super::{
 
 const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE`, \
                      `,bytes=NUMBER`, \
-                     `,type=NUMBER`, `,priority=NUMBER` or `,budget=SPAN` if need be, and `;ARRIVALS` behind it all";
+                     `,type=NUMBER`, `,priority=NUMBER` or `,budget=SPAN` if need be, and \
+                     `;ARRIVALS` behind it all";
 
 /// Nanoseconds per byte on a link of 100 Gb/s.
 const NS_A_BYTE: f64 = 0.08;

@@ -1,6 +1,7 @@
 //! Points of studies: the results of one policy at one load, for each kind of testbed.
 
 mod adaptation;
+mod budgets;
 mod datacenter;
 mod draconis;
 mod fabric;
