@@ -204,7 +204,8 @@ mod tests {
     fn an_outcome_reads_as_a_sentence_that_says_what_next() {
         use sluice_wire::{RejectReason, TaskType};
         let rejected = RejectReason::ALL.map(|reason| Outcome::Refused(RefusedWhy::Rejected(reason)));
-        let refused = [RefusedWhy::NoSlice(TaskType(9)), RefusedWhy::NeverSent, RefusedWhy::TooLong];
+        let busy = RefusedWhy::Busy { retry_after: Nanos(50_000) };
+        let refused = [RefusedWhy::NoSlice(TaskType(9)), RefusedWhy::NeverSent, RefusedWhy::TooLong, busy];
         let unknown = [UnknownWhy::Deadline, UnknownWhy::ReplyGone, UnknownWhy::TooOld];
         let all =
             rejected.into_iter().chain(refused.map(Outcome::Refused)).chain(unknown.map(Outcome::Unknown));
