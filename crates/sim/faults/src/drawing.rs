@@ -39,8 +39,7 @@ fn draw_greed(dice: &mut Dice, program: &Choice) -> u64 {
 impl Scenario {
     pub(super) fn of(kind: &RackKind, seed: u64) -> Self {
         let program = &kind.program;
-        let dice = &mut Dice::new(seed, 1);
-        let rings = &mut Dice::new(seed, RINGS);
+        let (dice, rings) = (&mut Dice::new(seed, 1), &mut Dice::new(seed, RINGS));
         let workers = dice.between(1, 6) as usize;
         let slices = dice.between(1, 2.min(workers as u64)) as usize;
         let cores = kind.has_cores.then(|| CoresScenario::of(seed));

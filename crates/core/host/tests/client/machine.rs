@@ -144,18 +144,8 @@ fn reply_with(to: &Submit, status: ReplyStatus) -> Packet {
 pub(super) fn reject(to: &Submit, hint_ms: u64) -> Packet {
     let Submit { epoch, client, task, attempt, task_type, .. } = *to;
     let retry_after_ns = Nanos::from_millis(hint_ms).saturated();
-    let (reason, load) = (RejectReason::QueueFull, SliceLoad::default());
-    Packet::Reject(Reject {
-        epoch,
-        client,
-        task,
-        attempt,
-        task_type,
-        reason,
-        behind: 0,
-        retry_after_ns,
-        load,
-    })
+    let (reason, behind, load) = (RejectReason::QueueFull, 0, SliceLoad::default());
+    Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, behind, retry_after_ns, load })
 }
 
 fn notice(to: &Submit, epoch: u32) -> Packet {
@@ -164,19 +154,8 @@ fn notice(to: &Submit, epoch: u32) -> Packet {
 
 /// The REJECT of a type that no slice takes; it names no retry time.
 fn no_slice(to: &Submit) -> Packet {
-    let Submit { epoch, client, task, attempt, task_type, .. } = *to;
-    let (reason, retry_after_ns, load) = (RejectReason::UnknownType, 0, SliceLoad::default());
-    Packet::Reject(Reject {
-        epoch,
-        client,
-        task,
-        attempt,
-        task_type,
-        reason,
-        behind: 0,
-        retry_after_ns,
-        load,
-    })
+    let Packet::Reject(of_room) = reject(to, 0) else { panic!("no REJECT") };
+    Packet::Reject(Reject { reason: RejectReason::UnknownType, ..of_room })
 }
 
 pub(super) const REJECTED: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));

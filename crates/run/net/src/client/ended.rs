@@ -208,6 +208,7 @@ mod tests {
             RefusedWhy::NoSlice(TaskType(9)),
             RefusedWhy::NeverSent,
             RefusedWhy::TooLong,
+            RefusedWhy::Busy { retry_after: Nanos(50_000) },
             RefusedWhy::LongBudget,
             RefusedWhy::Late(CutOff::Client),
             RefusedWhy::Late(CutOff::Switch),

@@ -177,7 +177,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
             match ClientEffect::of(action, sender) {
                 ClientEffect::Try(submit) => self.tries(sender, submit, &mut bundle),
                 ClientEffect::Ended { task, attempts, tag, how } => {
-                    self.ends(sender, task, (attempts, tag), how)
+                    self.ends(sender, task, (attempts, tag), how);
                 }
                 ClientEffect::Send(to, packet) => {
                     self.send(sender, to, self.world.now, |place| *place = packet);
