@@ -24,6 +24,7 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
         ("rain:2,labels,wait=4", 500),
         ("rain:4,ranked,classes=2,patient=4", 500),
         ("rain:2,target=100us", 1_000),
+        ("rain:2,classes=4,target=100us", 500),
         ("r2p2:2", 1_000),
         ("r2p2:9", 250),
         ("server:1", 500),
