@@ -213,6 +213,18 @@ static __always_inline enum verdict reject(struct pass *pass, enum reject why)
 	return VERDICT_SEND;
 }
 
+/* Tells the client that its task would wait for longer than the slice's target, and what clients share. */
+static __always_inline enum verdict reject_busy(struct pass *pass, const struct slice_row *row, __u32 room)
+{
+	struct header *header = pass->frame.header;
+	enum verdict verdict = reject(pass, REJECT_BUSY);
+
+	header->words[REJECT_RETRY_AFTER] = bpf_htonl(saturated(row->target_ns));
+	header->words[REJECT_ROOM] = bpf_htonl(room);
+	header->words[REJECT_CLIENTS] = bpf_htonl(pass->life->clients);
+	return verdict;
+}
+
 /* Forwards the task to the worker whose token it met. */
 static __always_inline enum verdict dispatch(struct pass *pass, const struct worker_row *row,
 					     struct granted granted, struct worker_counters *held)
@@ -258,9 +270,10 @@ static __always_inline enum verdict task_enters(struct pass *pass)
 		allowed = allowed_by(queue);
 		most = allowed < row->limit ? allowed : row->limit;
 		if (balance <= -(__s32)most) {
-			if (allowed < row->limit)
-				__sync_fetch_and_add(&queue->refused_busy, 1);
-			return reject(pass, allowed < row->limit ? REJECT_BUSY : REJECT_QUEUE_FULL);
+			if (allowed >= row->limit)
+				return reject(pass, REJECT_QUEUE_FULL);
+			__sync_fetch_and_add(&queue->refused_busy, 1);
+			return reject_busy(pass, row, allowed);
 		}
 		if (is_busy(queue, READ_ONCE(queue->tasks))) {
 			count(pass->counters, COUNT_RING_BUSY);

@@ -15,7 +15,7 @@
 #include "wire.h"
 
 /* Raised with every change of the layout: a loader does not use maps of another version. */
-enum { LAYOUT_VERSION = 5 };
+enum { LAYOUT_VERSION = 6 };
 
 /*
  * The path to a host: the outgoing link and the Ethernet addresses. Link 0 means that none is known. Two words,
@@ -151,6 +151,9 @@ struct life {
 	__u32 term;
 	/* The time, in test mode. */
 	__u64 now_ns;
+	/* How many clients are registered. */
+	__u32 clients;
+	__u32 unused_too;
 };
 
 /* Counters of the UDP switch's driver that this program has too, and counters of a program on a link. */

@@ -63,18 +63,20 @@ static __always_inline void token_took(struct queue *queue)
 		__sync_fetch_and_add(&queue->window, 1);
 }
 
-/* The whole root of a number. Without branches, which the verifier would all follow. */
+/*
+ * The whole root of a number. Without branches, which the verifier would all follow; and without masks of all ones or
+ * zeros, for each of which newer verifiers follow both values.
+ */
 static __always_inline __u32 root(__u32 of)
 {
 	__u64 left = of, found = 0;
 
 	for (__u64 bit = 1u << 30; bit; bit >>= 2) {
-		__u64 less = found + bit, fits = (left - less) >> 63;
+		__u64 less = found + bit, fits = 1 - ((left - less) >> 63);
 
-		fits -= 1;
 		asm volatile("" : "+r"(fits));
-		left -= less & fits;
-		found = (found >> 1) + (bit & fits);
+		left -= less * fits;
+		found = (found >> 1) + bit * fits;
 	}
 	return found;
 }

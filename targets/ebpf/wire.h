@@ -129,7 +129,9 @@ enum word {
 	ANSWER_SENT = 1,
 	ANSWER_NONCE = 2,
 	REJECT_BEHIND = 0,
+	REJECT_ROOM = 1,
 	REJECT_RETRY_AFTER = 2,
+	REJECT_CLIENTS = 3,
 	/* Four bits for each task. */
 	JOB_LENGTHS = 0,
 	SWEEP_LEFT = 3,

@@ -59,7 +59,7 @@ pub(super) struct MapShape {
 }
 
 /// `LAYOUT_VERSION` of `tables.h`.
-pub(super) const LAYOUT_VERSION: u32 = 5;
+pub(super) const LAYOUT_VERSION: u32 = 6;
 
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
@@ -325,6 +325,9 @@ pub(super) struct Life {
     /// The term of the controller that the switch obeys; the program does not read it.
     pub(super) term: u32,
     pub(super) now_ns: u64,
+    /// How many clients are registered.
+    pub(super) clients: u32,
+    pub(super) unused_too: u32,
 }
 
 impl Life {
@@ -348,7 +351,7 @@ mod tests {
             (size_of::<Rows<Worker>>(), size_of::<Rows<Client>>(), size_of::<Rows<Slice>>()),
             (104, 88, 72)
         );
-        assert_eq!((size_of::<Queue>(), size_of::<Cell>(), size_of::<Life>()), (64, 64, 40));
+        assert_eq!((size_of::<Queue>(), size_of::<Cell>(), size_of::<Life>()), (64, 64, 48));
         assert_eq!(size_of::<Layout>(), 48);
     }
 

@@ -201,20 +201,20 @@ impl XdpSwitch {
         let mut counters =
             PerCpuArray::<_, [u64; COUNTS]>::try_from(map).map_err(|why| failed("open counters", &why))?;
         counters.set(0, none, 0).map_err(|why| failed("clear counters", &why))?;
-        self.set_life(Nanos(0), self.config.size.term);
+        self.set_life(self.config.size.term);
         self.maps.layout.set(0, layout_of(&self.config.size, self.config.test_mode)?);
         self.regroup()
     }
 
     /// Sets the time, in test mode.
     pub fn set_now(&mut self, now: Nanos) {
-        let Life { term, .. } = self.maps.lives.get(0);
-        self.set_life(now, Term(term));
+        let life: Life = self.maps.lives.get(0);
+        self.maps.lives.set(0, Life { now_ns: now.0, ..life });
     }
 
-    fn set_life(&mut self, now: Nanos, term: Term) {
+    fn set_life(&mut self, term: Term) {
         let epoch = self.config.size.epoch.0;
-        let mut life = Life { epoch, term: term.0, now_ns: now.0, ..Life::default() };
+        let mut life = Life { epoch, term: term.0, ..Life::default() };
         for at in self.config.at.into_iter().flatten() {
             life.port = at.port().to_be_bytes();
             match at.ip() {

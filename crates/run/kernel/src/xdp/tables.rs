@@ -134,6 +134,10 @@ fn set_client(
             maps.replay.set(u32::from(client.0) * cells + cell, before);
         }
     }
+    let before = maps.rows::<Client>(Table::Clients, client.0.into()).holds().row();
+    let mut life: Life = maps.lives.get(0);
+    life.clients = life.clients + u32::from(row.is_some()) - u32::from(before.is_some());
+    maps.lives.set(0, life);
     let row = row.map_or_else(Client::default, |(row, _)| Client::new(&row));
     maps.change(Table::Clients, client.0.into(), row)
 }
