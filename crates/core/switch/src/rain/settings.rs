@@ -208,9 +208,9 @@ impl ProgramSettings for Settings {
                         of their size is off by this (simulator only); target=50us, a task that would wait \
                         longer in the switch is refused at once, 1us to 1s (not with ranked or labels; the \
                         last class is refused first); target, likewise, but only in slices with a target of \
-                        their own; queue=160, so many tasks wait in a slice at most, 1 to 65535, and one that \
-                        comes then is refused (not with target, ranked, labels or classes); patient, workers \
-                        send one token only, \
+                        their own; queue=160, so many tasks wait in a slice at most, 1 to 65535, and one \
+                        that comes then is refused (not with target, ranked, labels or classes); patient, \
+                        workers send one token only, \
                         until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; early, \
                         tokens leave before tasks end, as services tell when; early=10%, the same, told with \
                         this error (simulator only); early=learned, likewise, as tasks of one type took \

@@ -255,8 +255,8 @@ fn two_networks() -> io::Result<(File, File)> {
 }
 
 /// Waits until a new link carries packets of both families. At first the kernel drops packets until it has
-/// started the link, and gives nobody an IPv6 address until a worker of its own has looked at the link. Then a
-/// neighbour solicitation may take a second, and the kernel also drops packets if too many wait for it.
+/// started the link, and gives nobody an IPv6 address until a worker of its own has looked at the link. Then
+/// a neighbour solicitation may take a second, and the kernel also drops packets if too many wait for it.
 fn wait_until_it_carries(switch: &File, server: &File) -> io::Result<()> {
     let clock = Clock::start();
     let end = clock.now() + PATIENCE;
