@@ -26,6 +26,7 @@
 mod fill;
 mod halves;
 mod leaf;
+mod limited;
 mod memory;
 mod notes;
 mod queue_limit;

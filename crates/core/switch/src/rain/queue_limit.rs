@@ -2,13 +2,16 @@
 //! (`target`).
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
+use core::fmt::Debug;
+
+use sluice_wire::tables::SliceRow;
 use sluice_wire::{Nanos, SliceId};
 
 use crate::pipeline::Pass;
 use crate::program::Circulating;
 
 /// Limits how many tasks may wait in a slice's queue.
-pub(super) trait QueueLimit {
+pub(crate) trait QueueLimit: Debug + Send {
     /// How many tasks may wait before a task of this class, if the slice's row allows as many; `target` is
     /// the row's.
     fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos, class: u8) -> u32;
@@ -22,11 +25,23 @@ pub(super) trait QueueLimit {
 
     /// A task is going to wait in the slice, whose row has this target. May return a note to recirculate.
     fn waits(&mut self, pass: &mut Pass, now: Nanos, of: (SliceId, Nanos)) -> Option<Circulating>;
+
+    /// A note came round that says what a window counted in the slice.
+    fn measured(&mut self, _pass: &mut Pass, _: SliceId, _counted: u32) {}
+
+    /// The controller wrote a slice's row over the row `_before`.
+    fn row_set(&mut self, _: SliceId, _before: &SliceRow, _row: &SliceRow) {}
+
+    /// Called by the control software: the limit of a slice as measured, and how many tasks it refused as
+    /// busy.
+    fn shown(&self, _slice: usize) -> (Option<u32>, u64) {
+        (None, 0)
+    }
 }
 
 /// The limit of the slice's row, and no other.
 #[derive(Debug)]
-pub(super) struct RowLimit;
+pub(crate) struct RowLimit;
 
 impl QueueLimit for RowLimit {
     #[inline(always)]

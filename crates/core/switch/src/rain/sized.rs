@@ -4,20 +4,18 @@
 //! It differs from a slice's own limit in what clients do: their shares follow the slice's limit, so a small
 //! one makes them hold tasks back, and this one makes the switch refuse.
 
-use sluice_wire::tables::SliceState;
-use sluice_wire::{Nanos, Rank, SliceId, Sweep};
+use sluice_wire::{Nanos, SliceId};
 
 use super::Rain;
+use super::limited::Limited;
 use super::queue_limit::QueueLimit;
 use crate::config::Config;
-use crate::front::{Entering, Front, Granted, Scheduler};
 use crate::pipeline::Pass;
-use crate::program::{Circulating, Parked, Verdict};
-use crate::rdma_engine::RdmaEngine;
+use crate::program::Circulating;
 
 /// The most tasks that may wait in each slice.
 #[derive(Debug)]
-struct FixedLimit(u16);
+pub(crate) struct FixedLimit(u16);
 
 impl QueueLimit for FixedLimit {
     #[inline]
@@ -40,11 +38,7 @@ impl QueueLimit for FixedLimit {
 }
 
 /// Rain, with so many tasks at most in each slice's queue.
-#[derive(Debug)]
-pub(crate) struct SizedQueue {
-    rain: Rain,
-    limit: FixedLimit,
-}
+pub(crate) type SizedQueue = Limited<FixedLimit>;
 
 impl SizedQueue {
     /// An empty switch.
@@ -53,56 +47,5 @@ impl SizedQueue {
     /// As [`Rain::new`].
     pub(crate) fn new(config: Config, queue: u16) -> Self {
         Self { rain: Rain::new(config), limit: FixedLimit(queue) }
-    }
-}
-
-impl Scheduler for SizedQueue {
-    const NAME: &'static str = Rain::NAME;
-
-    #[inline]
-    fn front(&self) -> &Front {
-        &self.rain.front
-    }
-
-    #[inline]
-    fn front_mut(&mut self) -> &mut Front {
-        &mut self.rain.front
-    }
-
-    #[inline]
-    fn token(
-        &mut self,
-        pass: &mut Pass,
-        now: Nanos,
-        slice: SliceId,
-        granted: Granted,
-        rank: Rank,
-    ) -> Verdict {
-        self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut self.limit)
-    }
-
-    #[inline]
-    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
-        self.rain.task_of(pass, now, task, &mut None, &mut self.limit)
-    }
-
-    fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
-        self.rain.sweep(pass, now, sweep, memo)
-    }
-
-    fn engine(&mut self) -> Option<&mut RdmaEngine> {
-        self.rain.engine.as_mut()
-    }
-
-    fn slice_state(&self, slice: usize) -> SliceState {
-        self.rain.slice_state(slice)
-    }
-
-    fn waiting(&self) -> u32 {
-        Scheduler::waiting(&self.rain)
-    }
-
-    fn parked(&self, slice: SliceId) -> Parked {
-        Scheduler::parked(&self.rain, slice)
     }
 }

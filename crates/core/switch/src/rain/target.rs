@@ -25,19 +25,16 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use sluice_wire::tables::{SliceRow, SliceState};
-use sluice_wire::{Nanos, Rank, SliceId, Sweep};
+use sluice_wire::tables::SliceRow;
+use sluice_wire::{Nanos, SliceId};
 
 use super::Rain;
-use super::notes::ReturningToken;
+use super::limited::Limited;
 use super::queue_limit::QueueLimit;
 use super::stages::{Kinds, Stages};
 use crate::config::Config;
-use crate::front::{Entering, Front, Granted, Scheduler};
 use crate::pipeline::{Layout, Pass, Register};
-use crate::program::{Cargo, Circulating, Parked, Verdict};
-use crate::rdma_engine::RdmaEngine;
-use crate::refusal::Refusal;
+use crate::program::{Cargo, Circulating};
 
 /// The unit of a window's time, as a shift of nanoseconds.
 const TICK_SHIFT: u32 = 4;
@@ -59,7 +56,7 @@ pub const FIRST_WINDOW: u64 = window(1 << 31, HAS_PARKED);
 
 /// The limits of all slices, and the windows in which they are measured.
 #[derive(Debug)]
-struct TargetLimit {
+pub(crate) struct TargetLimit {
     /// The target of slices whose rows give none; zero: such slices have none.
     common: Nanos,
     /// The last class of tasks; 0 if there is one class.
@@ -87,13 +84,6 @@ impl TargetLimit {
         }
     }
 
-    /// A note came round: moves the limit towards the one that was measured.
-    fn learn(&mut self, pass: &mut Pass, slice: SliceId, counted: u32) {
-        let found = limit_of(counted & !HAS_PARKED) << FRACTION_BITS;
-        let (keeps, moves) = (counted & HAS_PARKED != 0, |held| moved(held, found));
-        self.limit.branch(pass, slice.0.into(), |held| keeps && found <= held, |held| held, moves);
-    }
-
     /// The target of a slice, given its row's; zero if the slice has none.
     #[inline]
     const fn target(&self, own: Nanos) -> Nanos {
@@ -104,19 +94,6 @@ impl TargetLimit {
     #[inline]
     const fn span(&self, own: Nanos) -> u32 {
         span_of(own, self.common)
-    }
-
-    /// The controller wrote a slice's row. Until a limit is measured, the row's expectation is the limit;
-    /// what was measured with another target is none with this one.
-    fn row_set(&mut self, slice: SliceId, before: &SliceRow, row: &SliceRow) {
-        let slice = slice.0.into();
-        let change = TargetChange::of(before, row, self.limit.peek(slice), self.common);
-        if let Some(limit) = change.limit {
-            self.limit.poke(slice, limit);
-        }
-        if let Some(window) = change.window {
-            self.window.poke(slice, window);
-        }
     }
 }
 
@@ -187,6 +164,29 @@ impl QueueLimit for TargetLimit {
             Circulating { cargo: Cargo::Note, arrived: now, memo }
         })
     }
+
+    fn measured(&mut self, pass: &mut Pass, slice: SliceId, counted: u32) {
+        let found = limit_of(counted & !HAS_PARKED) << FRACTION_BITS;
+        let (keeps, moves) = (counted & HAS_PARKED != 0, |held| moved(held, found));
+        self.limit.branch(pass, slice.0.into(), |held| keeps && found <= held, |held| held, moves);
+    }
+
+    /// Until a limit is measured, the row's expectation is the limit; what was measured with another target
+    /// is none with this one.
+    fn row_set(&mut self, slice: SliceId, before: &SliceRow, row: &SliceRow) {
+        let slice = slice.0.into();
+        let change = TargetChange::of(before, row, self.limit.peek(slice), self.common);
+        if let Some(limit) = change.limit {
+            self.limit.poke(slice, limit);
+        }
+        if let Some(window) = change.window {
+            self.window.poke(slice, window);
+        }
+    }
+
+    fn shown(&self, slice: usize) -> (Option<u32>, u64) {
+        (TargetChange::tasks(self.limit.peek(slice)), self.refused[slice])
+    }
 }
 
 /// For how long a window has lasted, in ticks.
@@ -237,11 +237,7 @@ const fn moved(held: u32, found: u32) -> u32 {
 }
 
 /// Rain, with a target for each slice's waits.
-#[derive(Debug)]
-pub(crate) struct Targeted {
-    rain: Rain,
-    limit: TargetLimit,
-}
+pub(crate) type Targeted = Limited<TargetLimit>;
 
 impl Targeted {
     /// An empty switch whose tasks wait for their slice's target at most, about, or for `common` in slices
@@ -254,94 +250,6 @@ impl Targeted {
         let mut rain = Rain::of_kinds(config, kinds);
         let limit = TargetLimit::new(&mut rain.front.layout, &config, common, kinds);
         Self { rain, limit }
-    }
-}
-
-impl Targeted {
-    /// Kept apart, so that a program without classes does not pay for them.
-    #[inline(never)]
-    fn token_among_classes(
-        &mut self,
-        pass: &mut Pass,
-        now: Nanos,
-        slice: SliceId,
-        granted: Granted,
-        rank: Rank,
-    ) -> Verdict {
-        self.rain.token_of::<true>(pass, now, slice, (granted, rank), &mut None, &mut self.limit)
-    }
-}
-
-impl Scheduler for Targeted {
-    const NAME: &'static str = Rain::NAME;
-
-    #[inline]
-    fn front(&self) -> &Front {
-        &self.rain.front
-    }
-
-    #[inline]
-    fn front_mut(&mut self) -> &mut Front {
-        &mut self.rain.front
-    }
-
-    #[inline]
-    fn token(
-        &mut self,
-        pass: &mut Pass,
-        now: Nanos,
-        slice: SliceId,
-        granted: Granted,
-        rank: Rank,
-    ) -> Verdict {
-        if self.rain.memory.tasks.are_classed() {
-            return self.token_among_classes(pass, now, slice, granted, rank);
-        }
-        self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut self.limit)
-    }
-
-    #[inline]
-    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
-        self.rain.task_of(pass, now, task, &mut None, &mut self.limit)
-    }
-
-    fn note(&mut self, pass: &mut Pass, now: Nanos, memo: u64) -> Verdict {
-        if ReturningToken::read(memo).is_some() {
-            return match self.rain.returning(memo) {
-                Ok((slice, granted, rank)) => self.token(pass, now, slice, granted, rank),
-                Err(refusal) => Verdict::Drop(refusal),
-            };
-        }
-        self.limit.learn(pass, SliceId((memo >> 32) as u16), memo as u32);
-        Verdict::Drop(Refusal::LimitMeasured)
-    }
-
-    fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
-        self.rain.sweep(pass, now, sweep, memo)
-    }
-
-    fn engine(&mut self) -> Option<&mut RdmaEngine> {
-        self.rain.engine.as_mut()
-    }
-
-    fn slice_set(&mut self, slice: SliceId, before: &SliceRow, row: &SliceRow) {
-        self.limit.row_set(slice, before, row);
-    }
-
-    fn slice_state(&self, slice: usize) -> SliceState {
-        SliceState {
-            measured_limit: TargetChange::tasks(self.limit.limit.peek(slice)),
-            refused_busy: self.limit.refused[slice],
-            ..self.rain.slice_state(slice)
-        }
-    }
-
-    fn waiting(&self) -> u32 {
-        Scheduler::waiting(&self.rain)
-    }
-
-    fn parked(&self, slice: SliceId) -> Parked {
-        Scheduler::parked(&self.rain, slice)
     }
 }
 
