@@ -6,8 +6,8 @@ use sluice_wire::{Budget, Dispatch, Nanos, Packet, RejectReason, Submit, WorkerI
 
 use crate::rack::{Rack, START, at, dispatched, rejected, row, submit};
 
-const RAINS: [&str; 5] =
-    ["rain:2", "rain:2,ranked", "rain:2,classes=4", "rain:2,labels", "rain:2,target=1ms"];
+const RAINS: [&str; 6] =
+    ["rain:2", "rain:2,ranked", "rain:2,classes=4", "rain:2,labels", "rain:2,target=1ms", "rain:2,queue=16"];
 const OTHERS: [&str; 7] =
     ["r2p2:2", "server:2", "racksched:2", "racksched:2,tracked", "draconis", "pallas", "horus"];
 const BUDGET: Budget = Budget(40);
