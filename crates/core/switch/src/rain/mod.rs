@@ -290,7 +290,8 @@ impl Rain {
             Ok((slice, SliceRow { limit, target, .. })) => (slice, *limit, *target),
             Err(reason) => return self.front.reject(submit, reason),
         };
-        let allowed = queue_limit.most(pass, slice, target, submit.priority);
+        let most = queue_limit.most(pass, slice, target);
+        let allowed = queue_limit.before_class(most, submit.priority);
         let s = slice.0 as usize;
         let full = -(limit.min(allowed) as i32);
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
@@ -299,7 +300,7 @@ impl Rain {
             if allowed < limit
                 && let Some(target) = queue_limit.refused((slice, target))
             {
-                return self.front.reject_busy(submit, allowed, target);
+                return self.front.reject_busy(submit, most, target);
             }
             return self.front.reject(submit, RejectReason::QueueFull);
         }

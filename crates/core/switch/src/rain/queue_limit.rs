@@ -12,9 +12,14 @@ use crate::program::Circulating;
 
 /// Limits how many tasks may wait in a slice's queue.
 pub(crate) trait QueueLimit: Debug + Send {
-    /// How many tasks may wait before a task of this class, if the slice's row allows as many; `target` is
-    /// the row's.
-    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos, class: u8) -> u32;
+    /// How many tasks may wait, if the slice's row allows as many; `target` is the row's.
+    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32;
+
+    /// How many of these may wait before a task of this class.
+    #[inline(always)]
+    fn before_class(&self, most: u32, _class: u8) -> u32 {
+        most
+    }
 
     /// A task of the slice, whose row has this target, is refused because of this limit. Returns the
     /// target that its client is told; `None` if the queue counts as full.
@@ -45,7 +50,7 @@ pub(crate) struct RowLimit;
 
 impl QueueLimit for RowLimit {
     #[inline(always)]
-    fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos, _: u8) -> u32 {
+    fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos) -> u32 {
         u32::MAX
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct FixedLimit(u16);
 
 impl QueueLimit for FixedLimit {
     #[inline]
-    fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos, _: u8) -> u32 {
+    fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos) -> u32 {
         self.0.into()
     }
 

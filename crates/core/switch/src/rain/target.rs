@@ -127,12 +127,16 @@ impl TargetChange {
 
 impl QueueLimit for TargetLimit {
     #[inline]
-    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos, class: u8) -> u32 {
+    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32 {
         if self.span(target) == 0 {
             return u32::MAX;
         }
-        let limit = self.limit.read(pass, slice.0.into()) >> FRACTION_BITS;
-        if self.last_class == 0 { limit } else { (limit >> class.min(self.last_class)).max(1) }
+        self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
+    }
+
+    #[inline]
+    fn before_class(&self, most: u32, class: u8) -> u32 {
+        if self.last_class == 0 { most } else { (most >> class.min(self.last_class)).max(1) }
     }
 
     #[inline]

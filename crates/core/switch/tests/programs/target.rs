@@ -193,7 +193,8 @@ fn the_last_class_is_refused_first() {
         let waits = verdicts.iter().filter(|verdict| **verdict == Verdict::Parked).count();
         assert_eq!(waits, lets_in, "class {class}");
         for verdict in verdicts.into_iter().filter(|verdict| *verdict != Verdict::Parked) {
-            assert_eq!(rejected(verdict), RejectReason::Busy);
+            let Verdict::Send { packet: Packet::Reject(reject), .. } = verdict else { panic!("{verdict:?}") };
+            assert_eq!((reject.reason, reject.load.room), (RejectReason::Busy, 8), "what all classes share");
         }
     }
     assert_eq!((rack.state().balance, rack.state().refused_busy), (-8, 5 * 6 - 8));
