@@ -5,7 +5,6 @@ mod budgets;
 mod datacenter;
 mod draconis;
 mod fabric;
-mod fairness;
 mod full_scale;
 mod idle_racks;
 mod labels;
