@@ -7,5 +7,6 @@
 
 pub mod ideal;
 pub mod overload;
+mod queued_event;
 pub mod server;
 pub mod sparrow;

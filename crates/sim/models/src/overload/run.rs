@@ -14,6 +14,7 @@ use sluice_workload::Request;
 use super::breakwater::Credits;
 use super::codel::CoDel;
 use super::request::QueuedRequest;
+use crate::queued_event::QueuedEvent;
 
 /// The stop flag is read after so many events.
 const STOP_EVERY: u32 = 1 << 14;
@@ -43,34 +44,6 @@ enum Event {
     Expires(u32),
     /// The server looks at its queue's delay.
     Look,
-}
-
-/// An event; events are ordered by time, then by order of entry.
-#[derive(Debug)]
-struct QueuedEvent {
-    at: Nanos,
-    entered: u64,
-    event: Event,
-}
-
-impl PartialEq for QueuedEvent {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.entered) == (other.at, other.entered)
-    }
-}
-
-impl Eq for QueuedEvent {}
-
-impl PartialOrd for QueuedEvent {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for QueuedEvent {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        (self.at, self.entered).cmp(&(other.at, other.entered))
-    }
 }
 
 /// A client's requests without credits, and its credits.
@@ -107,7 +80,7 @@ pub(super) struct OverloadRun<'o, O> {
     idle: Vec<u32>,
     /// The request that each core serves, or served last.
     running: Vec<QueuedRequest>,
-    event_queue: BinaryHeap<Reverse<QueuedEvent>>,
+    event_queue: BinaryHeap<Reverse<QueuedEvent<Event>>>,
     entered: u64,
     /// Requests that have not ended.
     outstanding: u64,

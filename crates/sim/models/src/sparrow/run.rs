@@ -14,6 +14,7 @@ use sluice_workload::Request;
 
 use super::machines::{JobId, Reservations, SparrowScheduler, ToWorker};
 use super::settings::{Sparrow, way};
+use crate::queued_event::QueuedEvent;
 
 /// How many tasks clients may hold back; further ones are given up, as in a rack.
 const BACKLOG_MAX: usize = 1 << 20;
@@ -41,34 +42,6 @@ enum Event {
     Hears(u32, u8, ToWorker<Request>),
     /// A worker's service ends.
     Ends(u32),
-}
-
-/// An event; events are ordered by time, then by order of entry.
-#[derive(Debug)]
-struct QueuedEvent {
-    at: Nanos,
-    entered: u64,
-    event: Event,
-}
-
-impl PartialEq for QueuedEvent {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.entered) == (other.at, other.entered)
-    }
-}
-
-impl Eq for QueuedEvent {}
-
-impl PartialOrd for QueuedEvent {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for QueuedEvent {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        (self.at, self.entered).cmp(&(other.at, other.entered))
-    }
 }
 
 struct SchedulerNode {
@@ -105,7 +78,7 @@ pub(super) struct SparrowRun<'o, O> {
     held_back: VecDeque<Vec<Request>>,
     held_tasks: usize,
     workers: Vec<WorkerNode>,
-    event_queue: BinaryHeap<Reverse<QueuedEvent>>,
+    event_queue: BinaryHeap<Reverse<QueuedEvent<Event>>>,
     entered: u64,
     dice: Dice,
     said: Vec<(u32, ToWorker<Request>)>,

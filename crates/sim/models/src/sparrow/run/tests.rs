@@ -105,7 +105,7 @@ impl ReceivedMessages {
 
 /// Questions of a worker that are under way, and answers to it.
 fn under_way<O>(run: &SparrowRun<'_, O>, worker: u32) -> usize {
-    let is_its = |Reverse(due): &&Reverse<QueuedEvent>| match &due.event {
+    let is_its = |Reverse(due): &&Reverse<QueuedEvent<Event>>| match &due.event {
         Event::Comes(_, ToScheduler::Asks { worker: who, .. })
         | Event::Decided(_, ToScheduler::Asks { worker: who, .. })
         | Event::Hears(who, _, ToWorker::Run(_) | ToWorker::Nothing) => *who == worker,
