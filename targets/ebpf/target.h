@@ -4,8 +4,8 @@
  *
  * Tokens are counted in windows that last one target, and the limit follows from the count. If a token parked in a
  * window, the count can raise the limit only.
- * On the chip a note recirculates and writes the limit. Here the pass that ends a window writes it; so as in the
- * model, that pass writes no task ahead. Two CPUs that end one window at once measure it twice, which changes the
+ * On the chip a note recirculates and writes the limit. Here the pass that ends a window writes the limit itself. It
+ * still writes no task ahead, as in the model, where the note takes that place. Two CPUs that end one window at once measure it twice, which changes the
  * limit by another eighth at most.
  */
 #pragma once

@@ -60,6 +60,18 @@ fn a_slices_target_stands_in_the_plan_or_follows_from_a_latency() {
 }
 
 #[test]
+fn behind_a_few_much_longer_services_a_task_waits_for_one_of_these() {
+    let text = "policy = \"rain:2\"\n[types]\nrest = 40\n[[slice]]\nname = \"a\"\n\
+                types = [\"hold\", \"rest\"]\nlatency = \"400us\"\n\
+                [[worker]]\nname = \"w\"\ncount = 2\nslice = \"a\"\nservice = \"hold\"\n\
+                [load]\nrate = 100\nmix = \"hold=0.9,rest=0.1\"\n\
+                [load.request.hold]\nbusy = \"10us\"\n[load.request.rest]\nbusy = \"100us\"\n";
+    let plan = Plan::from_text("here", text).unwrap_or_else(|why| panic!("{why}"));
+    let target = plan.target(&plan.slices[0]).expect("checked").expect("it has a latency");
+    assert!(target.0.abs_diff(195_000) < 10, "two services of 100 us and a round trip of 5: {target:?}");
+}
+
+#[test]
 fn a_target_that_makes_no_sense_is_refused_in_one_line() {
     for (policy, of_slice, why) in [
         ("rain:2", "target = \"9us\"", "shorter than what one service takes on average, 10.0 us"),

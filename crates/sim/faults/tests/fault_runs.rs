@@ -115,7 +115,9 @@ fn keep_every_promise(kind: &RackKind, flags: &str, seeds: u64) {
     println!("{told}");
     assert!(seeds < 1_000 || many.tally.is_explained(kind), "{told}");
     assert!(many.tally.has_room(), "{told}");
-    assert!(many.tally.replied * 10 >= many.tally.submitted * 8, "{told}");
+    // With a target half of the seeds have a client that offers many times its share. The rest is refused.
+    let least = if program.traits().takes_targets { 4 } else { 8 };
+    assert!(many.tally.replied * 10 >= many.tally.submitted * least, "{told}");
     assert!(many.tally.run_again > 0, "no seed made a task run twice: the faults are too kind; {told}");
 }
 

@@ -13,6 +13,9 @@ use super::request::{Request, Spread};
 
 /// The share of a slice's tasks whose services may take longer than a latency allows for.
 const BEYOND: f64 = 0.01;
+/// If the services' 99th percentile is above so many means, a task that waits at its worker may wait for a
+/// service of that length.
+const MUCH_LONGER: u64 = 5;
 /// Which targets a switch takes.
 const TARGETS: RangeInclusive<Nanos> = Nanos::from_micros(1)..=Nanos::from_millis(1_000);
 
@@ -42,7 +45,8 @@ impl Plan {
         let quota = workers.map(|worker| self.quota(worker)).max();
         let before = u64::from(quota.unwrap_or_else(|| self.program().traits().quota).saturating_sub(1));
         let (p99, mean) = services.map_or_else(Default::default, |of| (of.p99(), of.mean()));
-        let (round, queued) = (self.round_trip(), mean.times(before));
+        let each = if p99 > mean.times(MUCH_LONGER) { p99 } else { mean };
+        let (round, queued) = (self.round_trip(), each.times(before));
         let taken = p99 + round + queued;
         if latency >= taken + *TARGETS.start() {
             return Ok(latency.since(taken));

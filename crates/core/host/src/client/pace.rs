@@ -2,33 +2,36 @@
 //!
 //! A switch with a target refuses in proportion to what is sent, so a client that sends more would get
 //! more. Therefore each client keeps to its share of the rate that the slice serves. A REJECT (`busy`)
-//! tells how many tasks may wait, which is what the slice serves within one target, and how many clients
-//! there are. A client may always send at the fair rate, served tasks over clients. A multiple of the fair
-//! rate is what others leave. It grows while tasks wait for less than [`AIM`] of the target, and returns
-//! towards one while they wait for longer, so that all clients come to the same multiple. What is sent
-//! beyond the pace is refused at once, without a packet.
+//! tells how many tasks may wait, from which the number that the slice serves within one target follows, and
+//! how many clients there are. For example, 150 tasks are served within a target, and there are two clients:
+//! the fair rate is 75 a target. A client sends a multiple of the fair rate, at least one, while other
+//! clients send less than theirs. The multiple grows while tasks wait for less than [`AIM`] of the target, and
+//! returns towards one while they wait for longer, so that all clients come to the same multiple. What is
+//! offered beyond the pace is refused at once, without a packet.
 //!
-//! A slice that is not busy has no pace. A pace begins at the rate of the client's first refused task, and
-//! ends after a time in which tasks hardly waited.
+//! A slice that is not busy has no pace. A pace begins at the client's first refused task, with what the
+//! client has outstanding for each target, and ends after a time in which tasks hardly waited.
 
 use sluice_wire::{Nanos, SliceLoad};
 
 /// The wait in the switch, as a part of the target, at which a pace neither grows nor shrinks. The queue
 /// must not run empty, and chance must not bring it to its limit.
 const AIM: f64 = 0.6;
-/// By which part a pace differs at once while the wait is none, or twice the aim.
+/// The pace is faster than the multiple by this part if tasks do not wait, and slower if they wait for twice
+/// the aim.
 const AT_ONCE: f64 = 0.3;
-/// By which part of itself a multiple grows in one step, for a wait that is none by the first, for a hardly
-/// smaller one than the aim in proportion; and if the queue is about to run empty.
+/// How much a multiple grows in one step, in proportion to what the wait lacks of the aim: at half of the aim
+/// by half of this part.
 const GROWTH: f64 = 0.05;
+/// How much a multiple grows in one step while the wait is below [`CALM`]: the queue may run empty.
 const GROWTH_WHEN_CALM: f64 = 0.25;
 /// Which part of a multiple's excess over one is given back in one step while tasks wait for twice the aim.
 const GIVEN_BACK: f64 = 0.3;
 /// The largest multiple.
 const MULTIPLE_MAX: f64 = 65_536.0;
-/// A wait below this part of the aim is none.
+/// Below this part of the aim tasks hardly wait.
 const CALM: f64 = 0.25;
-/// After so many steps without waits the slice is not busy any more.
+/// After so many steps in which tasks hardly waited the slice is not busy any more.
 const CALM_STEPS: u32 = 20;
 /// A client that sent nothing for a while may send at once what its pace allows in so many targets, or so
 /// many tasks.

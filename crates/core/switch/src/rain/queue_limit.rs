@@ -15,7 +15,7 @@ pub(crate) trait QueueLimit: Debug + Send {
     /// How many tasks may wait, if the slice's row allows as many; `target` is the row's.
     fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32;
 
-    /// How many of these may wait before a task of this class.
+    /// How many tasks may already wait when a task of this class comes, if `most` is the slice's limit.
     #[inline(always)]
     fn before_class(&self, most: u32, _class: u8) -> u32 {
         most

@@ -8,8 +8,8 @@
 //! slower.
 //!
 //! If a token parked, workers were idle, and could have served more. Such a window can raise the limit, and
-//! never lowers it. Without such windows a limit of one service that was slow would stay for good: a short
-//! queue is empty so often that no window is without a parked token.
+//! never lowers it. For example, services were slow for a while, and the limit fell to two. A queue of two
+//! tasks is often empty, so a token parks in every window, and the limit would stay at two.
 //!
 //! A window is counted behind the balance, and the limit is read before the balance, so no pass can do both.
 //! A waiting task has no packet to send, so its pass sends the count: a note that recirculates once and
@@ -17,8 +17,8 @@
 //!
 //! Until a window was measured, a slice's limit is what the controller expects, in the slice's row.
 //!
-//! Each class of tasks may fill half of what the class before it may. So the last class is refused first, and
-//! the first class only when the whole limit waits.
+//! A task of the second class is refused if half of the limit waits, of any class, a task of the third if a
+//! quarter waits, and so on. So the last class is refused first.
 //!
 //! The limit is in stage 1, the window in the first stage of the rings.
 
@@ -110,7 +110,8 @@ pub struct TargetChange {
 
 impl TargetChange {
     /// `row` replaces `before`, and `held` is the limit now; slices without a target have the `common` one.
-    /// A limit that equals the expectation before counts as unmeasured; the next window mends that.
+    /// A limit that equals the old row's expectation is taken as unmeasured, even if it was measured; the
+    /// next window measures it again.
     pub fn of(before: &SliceRow, row: &SliceRow, held: u32, common: Nanos) -> Self {
         let span = span_of(row.target, common);
         let restarts = span != span_of(before.target, common);
@@ -199,8 +200,8 @@ const fn lasted(window: u64, at: u32) -> u32 {
 }
 
 /// The time in ticks, which wraps after 68 s. A window never lasts that long while tokens come ([`LONGEST`]).
-/// After so long a time without tokens it may look as if it ended in time: it counted few, and one of them
-/// parked, so it lowers no limit.
+/// After so long a time without tokens an old window may look as if it had just ended. Its count is small,
+/// and a token parked in it, so the window lowers no limit.
 const fn ticks(at: Nanos) -> u32 {
     (at.0 >> TICK_SHIFT) as u32
 }
