@@ -1,13 +1,13 @@
 //! The pace of a client in a slice that is busy: how often it may send a task there (ours).
 //!
-//! A switch with a target refuses in proportion to what is sent, so a client that sends more would get
-//! more. Therefore each client keeps to its share of the rate that the slice serves. A REJECT (`busy`)
-//! tells how many tasks may wait, from which the number that the slice serves within one target follows, and
-//! how many clients there are. For example, 150 tasks are served within a target, and there are two clients:
-//! the fair rate is 75 a target. A client sends a multiple of the fair rate, at least one, while other
-//! clients send less than theirs. The multiple grows while tasks wait for less than [`AIM`] of the target, and
-//! returns towards one while they wait for longer, so that all clients come to the same multiple. What is
-//! offered beyond the pace is refused at once, without a packet.
+//! A switch with a target refuses in proportion to what is sent, so a client that sends more would get more.
+//! Therefore each client keeps to its share of the rate that the slice serves. A REJECT (`busy`) tells how
+//! many tasks may wait, from which the number that the slice serves within one target follows, and how many
+//! clients there are. For example, 150 tasks are served within a target, and there are two clients: the fair
+//! rate is 75 a target. A client sends a multiple of the fair rate, at least one, while other clients send
+//! less than theirs. The multiple grows while tasks wait for less than [`AIM`] of the target, and returns
+//! towards one while they wait for longer, so that all clients come to the same multiple. What is offered
+//! beyond the pace is refused at once, without a packet.
 //!
 //! A slice that is not busy has no pace. A pace begins at the client's first refused task, with what the
 //! client has outstanding for each target, and ends after a time in which tasks hardly waited.
