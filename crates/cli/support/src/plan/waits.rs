@@ -4,8 +4,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use sluice_report::table::time;
 use sluice_testbed::Testbed;
+use sluice_units::show_span;
 use sluice_wire::Nanos;
 
 use super::parts::{LoadPlan, Plan, SlicePlan};
@@ -55,10 +55,10 @@ impl Plan {
             "slice `{}`: a latency of {} leaves no time to wait in the switch, because services take {} at \
              their 99th percentile, the round trip {}, and tasks before it at its worker {}; raise latency",
             slice.name,
-            shown(latency),
-            shown(p99),
-            shown(round),
-            shown(queued)
+            show_span(latency),
+            show_span(p99),
+            show_span(round),
+            show_span(queued)
         ))
     }
 
@@ -127,8 +127,8 @@ fn check_policy(plan: &Plan, called: &str, own: &str) -> Result<(), String> {
 
 fn check_target(plan: &Plan, slice: &SlicePlan, called: &str, target: Nanos) -> Result<(), String> {
     if !TARGETS.contains(&target) {
-        let (from, to) = (shown(*TARGETS.start()), shown(*TARGETS.end()));
-        return Err(format!("{called}: a target of {} is not between {from} and {to}", shown(target)));
+        let (from, to) = (show_span(*TARGETS.start()), show_span(*TARGETS.end()));
+        return Err(format!("{called}: a target of {} is not between {from} and {to}", show_span(target)));
     }
     let mean = plan.services(slice).map_or(Nanos(0), |of| of.mean());
     let least = [(mean, "one service takes on average"), (plan.round_trip(), "a round trip takes")];
@@ -137,8 +137,8 @@ fn check_target(plan: &Plan, slice: &SlicePlan, called: &str, target: Nanos) -> 
         Some((least, what)) => Err(format!(
             "{called}: a target of {} is shorter than what {what}, {}, so that tasks would be refused which \
              could be served in time; give {1} at least",
-            shown(target),
-            shown(least)
+            show_span(target),
+            show_span(least)
         )),
     }
 }
@@ -188,8 +188,4 @@ fn service(load: &LoadPlan, name: &str) -> Option<(Duration, Spread)> {
 
 fn nanos(span: Duration) -> Nanos {
     Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
-}
-
-fn shown(span: Nanos) -> String {
-    time(span.0 as f64)
 }

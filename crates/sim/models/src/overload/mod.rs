@@ -1,6 +1,6 @@
 //! Overload control beside Rain's target: a rack's cores behind one queue in a server, which refuses.
 //!
-//! [`codel`] drops at the queue's head by a control law (RFC 8289); [`breakwater`] gives clients credits
+//! `codel` drops at the queue's head by a control law (RFC 8289); `breakwater` gives clients credits
 //! (Breakwater, OSDI 2020). Both have the best dispatching that there is: one queue for all cores, and no
 //! time for a decision. So they differ from each other, and from a switch, by their control alone. The queue
 //! is as far from clients as a rack's workers are; receiving and replying cost a core what they cost a
