@@ -29,9 +29,13 @@ impl Rack<'_> {
         self.switch.is_unseen = true;
         self.switch.reckoning.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
+            // A program without targets refuses as busy by what waits at its workers, not in the switch.
+            let takes_targets = self.scenario.program.traits().takes_targets;
             let waiting = match reject.reason {
                 RejectReason::QueueFull => queue_of(&mut **program, reject.task_type),
-                RejectReason::Busy if queue_of(&mut **program, reject.task_type).is_empty() => {
+                RejectReason::Busy
+                    if takes_targets && queue_of(&mut **program, reject.task_type).is_empty() =>
+                {
                     return Err(format!(
                         "promise 8: task {} was refused as busy while none waited",
                         reject.task

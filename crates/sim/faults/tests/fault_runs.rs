@@ -35,6 +35,8 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
         ("draconis:poll=20us,classes=2,jobs=5", 250),
         ("racksched:2", 1_500),
         ("racksched:2,tracked", 1_500),
+        ("racksched:2,tracked,bound=8", 500),
+        ("rain:2,queue=160", 500),
         ("pallas", 1_500),
         ("pallas:weights=3/1", 1_500),
         ("horus", 1_500),
