@@ -1,4 +1,5 @@
 //! A task that waits in the switch's memory.
+#![expect(clippy::inline_always, reason = "a waiting task is copied to memory at a call that stays one")]
 
 use sluice_wire::{
     Age, Attempt, Budget, ClientId, Handle, INLINE_BYTES, Incarnation, Nanos, Payload, Place, Serial,
@@ -108,7 +109,7 @@ impl WaitingTask {
     }
 
     /// Whether the task has a budget, and has waited for longer.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn is_late(&self, now: Nanos) -> bool {
         !self.budget.is_none() && self.budget.after(self.waited(now)).is_spent()
     }

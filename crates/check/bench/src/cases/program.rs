@@ -4,7 +4,6 @@
 
 use std::hint::black_box;
 
-use sluice_switch::rain::{Kinds, Rain, Selective};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
@@ -31,19 +30,19 @@ pub(super) fn token_matches(times: u32) {
 }
 
 pub(super) fn ranked_token_parks(times: u32) {
-    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, CountedPart::First);
+    Bench::ranked().matches(times, Packets::TokenFirst, CountedPart::First);
 }
 
 pub(super) fn ranked_submit_matches(times: u32) {
-    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, CountedPart::Second);
+    Bench::ranked().matches(times, Packets::TokenFirst, CountedPart::Second);
 }
 
 pub(super) fn classed_submit_parks(times: u32) {
-    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, CountedPart::First);
+    Bench::classed().matches(times, Packets::TaskFirst, CountedPart::First);
 }
 
 pub(super) fn classed_token_matches(times: u32) {
-    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, CountedPart::Second);
+    Bench::classed().matches(times, Packets::TaskFirst, CountedPart::Second);
 }
 
 pub(super) fn labelled_token_parks(times: u32) {
@@ -90,48 +89,42 @@ enum CountedPart {
     Second,
 }
 
-struct Bench<P: ?Sized> {
-    rain: Box<P>,
+/// A program behind its name, as drivers hold it.
+struct Bench {
+    rain: Box<dyn Program>,
     client: Endpoint,
     worker: Endpoint,
 }
 
-/// The kinds of `rain:2,ranked`.
-const RANKED: Kinds = Kinds { ranks: 2, classes: 1 };
-/// The kinds of `rain:2,classes=4`.
-const CLASSED: Kinds = Kinds { ranks: 1, classes: 4 };
+/// How many ranks `rain:2,ranked` tells apart, and how many classes `rain:2,classes=4`.
+const RANKS: u32 = 2;
+const CLASSES: u8 = 4;
 
-impl Bench<Rain> {
+impl Bench {
     fn new() -> Self {
-        Self::of_kinds(Kinds::ONE)
+        Self::of("rain:2", Config::full(EPOCH), Serving::default())
     }
 
-    fn of_kinds(kinds: Kinds) -> Self {
-        let config = Config::full_of(EPOCH, kinds.classes, 1);
-        Self::of(Box::new(Rain::of_kinds(config, kinds)), config, Serving::default())
+    fn ranked() -> Self {
+        Self::of("rain:2,ranked", Config::full(EPOCH), Serving::default())
     }
-}
 
-impl Bench<Selective> {
+    fn classed() -> Self {
+        Self::of("rain:2,classes=4", Config::full_of(EPOCH, CLASSES, 1), Serving::default())
+    }
+
     fn labelled() -> Self {
         let (kinds, all) = ([Labels::NONE, GPU], KINDS_MAX as u8);
         let serving = Serving::of(&kinds, &kinds).expect("two are told apart");
-        let config = Config::full_of(EPOCH, all, all);
-        Self::of(Box::new(Selective::new(config)), config, serving)
+        Self::of("rain:2,labels", Config::full_of(EPOCH, all, all), serving)
     }
-}
 
-impl Bench<dyn Program> {
-    /// By its name, which costs a pass a few instructions for the call.
     fn targeted() -> Self {
-        let choice = Choice::parse("rain:2,target=50us").expect("a policy");
-        let config = Config::full(EPOCH);
-        Self::of(choice.build(config), config, Serving::default())
+        Self::of("rain:2,target=50us", Config::full(EPOCH), Serving::default())
     }
-}
 
-impl<P: Program + ?Sized> Bench<P> {
-    fn of(mut rain: Box<P>, config: Config, serving: Serving) -> Self {
+    fn of(policy: &str, config: Config, serving: Serving) -> Self {
+        let mut rain = Choice::parse(policy).expect("a policy").build(config);
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
         for op in served(registrations(1, client, worker), &serving, config.tasks_per_slice) {
             rain.table(op);
@@ -142,10 +135,10 @@ impl<P: Program + ?Sized> Bench<P> {
     fn matches(&mut self, times: u32, order: Packets, counted: CountedPart) {
         for turn in 0..times {
             let mut token = token((turn % u32::from(WORKERS)) as u16, turn / u32::from(WORKERS) + 1);
-            token.rank = Rank::behind(turn % u32::from(RANKED.ranks));
+            token.rank = Rank::behind(turn % RANKS);
             let token = Arrival::Wire { from: self.worker, packet: Packet::Token(token), room: true };
             let constraints = if turn % 4 == 1 { GPU.0 } else { Labels::NONE.0 };
-            let priority = (turn % u32::from(CLASSED.classes)) as u8;
+            let priority = (turn % u32::from(CLASSES)) as u8;
             let task = Packet::Submit(Submit { priority, constraints, ..submit(0, turn) });
             let task = Arrival::Wire { from: self.client, packet: task, room: true };
             let (first, second) = match order {

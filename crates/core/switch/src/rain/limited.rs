@@ -1,4 +1,5 @@
 //! Rain with another limit on waiting tasks beside the slices' rows: a target's, or a fixed one.
+#![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 use sluice_wire::tables::{SliceRow, SliceState};
 use sluice_wire::{Nanos, Rank, SliceId, Sweep};
@@ -46,7 +47,7 @@ impl<L: QueueLimit> Scheduler for Limited<L> {
         &mut self.rain.front
     }
 
-    #[inline]
+    #[inline(always)]
     fn token(
         &mut self,
         pass: &mut Pass,
@@ -61,7 +62,7 @@ impl<L: QueueLimit> Scheduler for Limited<L> {
         self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut self.limit)
     }
 
-    #[inline]
+    #[inline(always)]
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         self.rain.task_of(pass, now, task, &mut None, &mut self.limit)
     }

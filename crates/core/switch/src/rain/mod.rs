@@ -62,6 +62,7 @@ pub use stages::Kinds;
 use stages::Stages;
 pub(crate) use target::Targeted;
 pub use target::{FIRST_WINDOW, TargetChange, UNMEASURED};
+use tasks::WaitsAt;
 use tokens::ParkedToken;
 
 /// How often a task may recirculate because it met stale tokens; after that it is rejected.
@@ -242,17 +243,18 @@ impl Rain {
         queue_limit.token_came(pass, now, slice, false);
         if task.is_late(now) {
             *left = None;
-            return self.late(pass, &task, granted, rank);
+            return self.late(pass, task, granted, rank);
         }
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
 
     /// Refuses a task whose budget is spent. The token that took it is noted as granted, and meets the queue
-    /// again: a pass has one access to the balance, so it cannot take another task or park.
+    /// again: a pass has one access to the balance, so it cannot take another task or park. The task comes
+    /// by value, because a reference would put every task that a token takes on the stack.
     #[cold]
     #[inline(never)]
-    fn late(&mut self, pass: &mut Pass, task: &WaitingTask, granted: Granted, rank: Rank) -> Verdict {
+    fn late(&mut self, pass: &mut Pass, task: WaitingTask, granted: Granted, rank: Rank) -> Verdict {
         self.front.note_granted(pass, granted);
         let Granted { worker, generation, .. } = granted;
         self.front.late(&task.submit(), ReturningToken { worker, generation, rank }.memo())
@@ -286,11 +288,11 @@ impl Rain {
         if is_late(submit, now.since(arrived)) {
             return self.front.reject(submit, RejectReason::Late);
         }
-        let (slice, limit, target) = match self.front.open_slice(submit) {
-            Ok((slice, SliceRow { limit, target, .. })) => (slice, *limit, *target),
+        let (slice, limit) = match self.front.open_slice(submit) {
+            Ok((slice, SliceRow { limit, .. })) => (slice, *limit),
             Err(reason) => return self.front.reject(submit, reason),
         };
-        let most = queue_limit.most(pass, slice, target);
+        let most = queue_limit.most(pass, slice);
         let allowed = queue_limit.before_class(most, submit.priority);
         let s = slice.0 as usize;
         let full = -(limit.min(allowed) as i32);
@@ -298,7 +300,7 @@ impl Rain {
         if balance <= full {
             *left = Some(Left { balance, first: 0 });
             if allowed < limit
-                && let Some(target) = queue_limit.refused((slice, target))
+                && let Some(target) = queue_limit.refused(slice)
             {
                 return self.front.reject_busy(submit, most, target);
             }
@@ -307,14 +309,15 @@ impl Rain {
         let balance_left = balance - 1;
         if balance <= 0 {
             let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
-            let note = queue_limit.waits(pass, now, (slice, target));
-            let engine = self.engine.as_ref().filter(|_| note.is_none());
-            let write = engine.and_then(|engine| engine.ahead(slice, waiting.name, submit));
-            let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));
-            self.memory.tasks.write(pass, waiting, task);
             *left = Some(Left { balance: balance_left, first: 0 });
-            let write = write.map_or(Verdict::Parked, Verdict::Ahead);
-            return note.map_or(write, Verdict::Again);
+            if let Some(memo) = queue_limit.waits(pass, now, slice) {
+                return self.wait_and_note(pass, now, waiting, (submit, arrived), memo);
+            }
+            let engine = self.engine.as_ref();
+            let write = engine.and_then(|engine| engine.ahead(slice, waiting.name, submit));
+            let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), engine.is_some()));
+            self.memory.tasks.write(pass, waiting, task);
+            return write.map_or(Verdict::Parked, Verdict::Ahead);
         }
         let (ParkedToken { worker, generation }, first) = self.memory.tokens.take(pass, slice);
         *left = Some(Left { balance: balance_left, first: first.unwrap_or(balance_left.unsigned_abs()) });
@@ -325,6 +328,22 @@ impl Rain {
         let granted = Granted { worker, generation, seen: None };
         let queued = Queued { wait: now.since(arrived), occupancy: 0 };
         self.front.dispatch(pass, submit, granted, queued)
+    }
+
+    /// A task waits, and its pass sends a note in the place of a write ahead.
+    #[cold]
+    #[inline(never)]
+    fn wait_and_note(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        waiting: WaitsAt,
+        (submit, arrived): (&Submit, Nanos),
+        memo: u64,
+    ) -> Verdict {
+        let task = WaitingTask::of(submit, arrived, Kept::of(false, self.engine.is_some()));
+        self.memory.tasks.write(pass, waiting, task);
+        Verdict::Again(Circulating { cargo: Cargo::Note, arrived: now, memo })
     }
 }
 

@@ -8,12 +8,11 @@ use sluice_wire::tables::SliceRow;
 use sluice_wire::{Nanos, SliceId};
 
 use crate::pipeline::Pass;
-use crate::program::Circulating;
 
 /// Limits how many tasks may wait in a slice's queue.
 pub(crate) trait QueueLimit: Debug + Send {
-    /// How many tasks may wait, if the slice's row allows as many; `target` is the row's.
-    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32;
+    /// How many tasks may wait, if the slice's row allows as many.
+    fn most(&mut self, pass: &mut Pass, slice: SliceId) -> u32;
 
     /// How many tasks may already wait when a task of this class comes, if `most` is the slice's limit.
     #[inline(always)]
@@ -21,15 +20,15 @@ pub(crate) trait QueueLimit: Debug + Send {
         most
     }
 
-    /// A task of the slice, whose row has this target, is refused because of this limit. Returns the
-    /// target that its client is told; `None` if the queue counts as full.
-    fn refused(&mut self, of: (SliceId, Nanos)) -> Option<Nanos>;
+    /// A task of the slice is refused because of this limit. Returns the target that its client is told;
+    /// `None` if the queue counts as full.
+    fn refused(&mut self, slice: SliceId) -> Option<Nanos>;
 
     /// A token has met the queue; `has_parked` if it found no task.
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool);
 
-    /// A task is going to wait in the slice, whose row has this target. May return a note to recirculate.
-    fn waits(&mut self, pass: &mut Pass, now: Nanos, of: (SliceId, Nanos)) -> Option<Circulating>;
+    /// A task is going to wait in the slice. May return what a note shall say that recirculates.
+    fn waits(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId) -> Option<u64>;
 
     /// A note came round that says what a window counted in the slice.
     fn measured(&mut self, _pass: &mut Pass, _: SliceId, _counted: u32) {}
@@ -50,12 +49,12 @@ pub(crate) struct RowLimit;
 
 impl QueueLimit for RowLimit {
     #[inline(always)]
-    fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos) -> u32 {
+    fn most(&mut self, _: &mut Pass, _: SliceId) -> u32 {
         u32::MAX
     }
 
     #[inline(always)]
-    fn refused(&mut self, _: (SliceId, Nanos)) -> Option<Nanos> {
+    fn refused(&mut self, _: SliceId) -> Option<Nanos> {
         None
     }
 
@@ -63,7 +62,7 @@ impl QueueLimit for RowLimit {
     fn token_came(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: bool) {}
 
     #[inline(always)]
-    fn waits(&mut self, _: &mut Pass, _: Nanos, _: (SliceId, Nanos)) -> Option<Circulating> {
+    fn waits(&mut self, _: &mut Pass, _: Nanos, _: SliceId) -> Option<u64> {
         None
     }
 }

@@ -11,7 +11,6 @@ use super::limited::Limited;
 use super::queue_limit::QueueLimit;
 use crate::config::Config;
 use crate::pipeline::Pass;
-use crate::program::Circulating;
 
 /// The most tasks that may wait in each slice.
 #[derive(Debug)]
@@ -19,12 +18,12 @@ pub(crate) struct FixedLimit(u16);
 
 impl QueueLimit for FixedLimit {
     #[inline]
-    fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos) -> u32 {
+    fn most(&mut self, _: &mut Pass, _: SliceId) -> u32 {
         self.0.into()
     }
 
     #[inline]
-    fn refused(&mut self, _: (SliceId, Nanos)) -> Option<Nanos> {
+    fn refused(&mut self, _: SliceId) -> Option<Nanos> {
         None
     }
 
@@ -32,7 +31,7 @@ impl QueueLimit for FixedLimit {
     fn token_came(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: bool) {}
 
     #[inline]
-    fn waits(&mut self, _: &mut Pass, _: Nanos, _: (SliceId, Nanos)) -> Option<Circulating> {
+    fn waits(&mut self, _: &mut Pass, _: Nanos, _: SliceId) -> Option<u64> {
         None
     }
 }

@@ -21,6 +21,7 @@
 //! quarter waits, and so on. So the last class is refused first.
 //!
 //! The limit is in stage 1, the window in the first stage of the rings.
+#![expect(clippy::inline_always, reason = "a call costs a pass more than what these do")]
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -34,16 +35,18 @@ use super::queue_limit::QueueLimit;
 use super::stages::{Kinds, Stages};
 use crate::config::Config;
 use crate::pipeline::{Layout, Pass, Register};
-use crate::program::{Cargo, Circulating};
 
 /// The unit of a window's time, as a shift of nanoseconds.
 const TICK_SHIFT: u32 = 4;
 /// The bits of a limit's fraction.
 const FRACTION_BITS: u32 = 4;
-/// A limit that was never measured.
+/// A limit that was never measured, and that of slices without a target: as many as their rows allow.
 pub const UNMEASURED: u32 = u32::MAX;
 /// A new measurement changes a limit by one part of so many, as a shift.
 const SMOOTHING_SHIFT: u32 = 3;
+
+/// The span of a window in a slice without a target: no window is a measure.
+const ENDLESS: u32 = u32::MAX;
 
 /// In a window, and in the note that says what it counted: a token parked.
 const HAS_PARKED: u32 = 1 << 31;
@@ -66,8 +69,26 @@ pub(crate) struct TargetLimit {
     /// The start of each slice's window in ticks (upper half), whether a token parked in it
     /// ([`HAS_PARKED`]), and the tokens that came in it.
     window: Register<u64>,
-    /// How many tasks were refused in each slice. Counters of the chip, which only the controller reads.
-    refused: Box<[u64]>,
+    slices: Box<[SliceTarget]>,
+}
+
+/// A slice's row of the table of targets, and its counter, which only the controller reads.
+#[derive(Clone, Copy, Debug)]
+struct SliceTarget {
+    /// The target of the slice's row, or the common one, in ticks; [`ENDLESS`] if the slice has none.
+    span: u32,
+    /// The same target in nanoseconds; zero if the slice has none.
+    target: Nanos,
+    /// How many tasks were refused.
+    refused: u64,
+}
+
+impl SliceTarget {
+    const fn of(own: Nanos, common: Nanos) -> Self {
+        let target = if own.0 > 0 { own } else { common };
+        let span = if target.0 > 0 { span_of(own, common) } else { ENDLESS };
+        Self { span, target, refused: 0 }
+    }
 }
 
 impl TargetLimit {
@@ -80,20 +101,23 @@ impl TargetLimit {
             last_class: kinds.classes - 1,
             limit: Register::new(layout, "limit", 1, 32, slices, UNMEASURED),
             window: Register::new(layout, "window", stages.rings, 64, slices, FIRST_WINDOW),
-            refused: vec![0; slices].into_boxed_slice(),
+            slices: vec![SliceTarget::of(Nanos(0), common); slices].into_boxed_slice(),
         }
     }
 
-    /// The target of a slice, given its row's; zero if the slice has none.
-    #[inline]
-    const fn target(&self, own: Nanos) -> Nanos {
-        if own.0 > 0 { own } else { self.common }
+    #[inline(always)]
+    fn slice(&mut self, slice: SliceId) -> &mut SliceTarget {
+        &mut self.slices[usize::from(slice.0)]
     }
 
-    /// The target of a slice, given its row's, in ticks; zero if the slice has none.
-    #[inline]
-    const fn span(&self, own: Nanos) -> u32 {
-        span_of(own, self.common)
+    /// What the note says that writes the limit, after a window that has lasted so long has ended.
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, slice: SliceId, window: u64, lasted: u32) -> Option<u64> {
+        let span = self.slice(slice).span;
+        // A window that nobody ended in time is no measure.
+        let is_measure = span < ENDLESS && lasted < span + span.div_ceil(2);
+        is_measure.then(|| u64::from(slice.0) << 32 | (window & u64::from(u32::MAX)))
     }
 }
 
@@ -116,7 +140,10 @@ impl TargetChange {
         let span = span_of(row.target, common);
         let restarts = span != span_of(before.target, common);
         let is_measured = held != first_limit(before);
-        let limit = (restarts || !is_measured).then(|| first_limit(row));
+        let limit = match span {
+            0 => restarts.then_some(UNMEASURED),
+            _ => (restarts || !is_measured).then(|| first_limit(row)),
+        };
         Self { span, limit, window: restarts.then_some(FIRST_WINDOW) }
     }
 
@@ -127,26 +154,24 @@ impl TargetChange {
 }
 
 impl QueueLimit for TargetLimit {
-    #[inline]
-    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32 {
-        if self.span(target) == 0 {
-            return u32::MAX;
-        }
+    #[inline(always)]
+    fn most(&mut self, pass: &mut Pass, slice: SliceId) -> u32 {
         self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
     }
 
-    #[inline]
+    #[inline(always)]
     fn before_class(&self, most: u32, class: u8) -> u32 {
         if self.last_class == 0 { most } else { (most >> class.min(self.last_class)).max(1) }
     }
 
-    #[inline]
-    fn refused(&mut self, (slice, target): (SliceId, Nanos)) -> Option<Nanos> {
-        self.refused[usize::from(slice.0)] += 1;
-        Some(self.target(target))
+    #[cold]
+    fn refused(&mut self, slice: SliceId) -> Option<Nanos> {
+        let slice = self.slice(slice);
+        slice.refused += 1;
+        Some(slice.target)
     }
 
-    #[inline]
+    #[inline(always)]
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool) {
         let (at, parked) = (ticks(now), if has_parked { HAS_PARKED } else { 0 });
         let is_old = |window| has_parked && lasted(window, at) >= LONGEST;
@@ -154,23 +179,22 @@ impl QueueLimit for TargetLimit {
         self.window.branch(pass, slice.0.into(), is_old, |_| window(at, parked), counts);
     }
 
-    #[inline]
-    fn waits(&mut self, pass: &mut Pass, now: Nanos, of: (SliceId, Nanos)) -> Option<Circulating> {
-        let (at, span, slice) = (ticks(now), self.span(of.1), of.0);
-        if span == 0 {
+    #[inline(always)]
+    fn waits(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId) -> Option<u64> {
+        let (at, span) = (ticks(now), self.slice(slice).span);
+        let ends = |window| lasted(window, at) >= span;
+        let window = self.window.branch(pass, slice.0.into(), ends, |_| window(at, 0), |window| window);
+        if !ends(window) {
             return None;
         }
-        let ends = |window| lasted(window, at) >= span;
-        let ended = self.window.branch(pass, slice.0.into(), ends, |_| window(at, 0), |window| window);
-        // A window that nobody ended in time is no measure.
-        let is_measure = (span..span + span.div_ceil(2)).contains(&lasted(ended, at));
-        is_measure.then(|| {
-            let memo = u64::from(slice.0) << 32 | (ended & u64::from(u32::MAX));
-            Circulating { cargo: Cargo::Note, arrived: now, memo }
-        })
+        self.note(slice, window, lasted(window, at))
     }
 
     fn measured(&mut self, pass: &mut Pass, slice: SliceId, counted: u32) {
+        if self.slice(slice).span == ENDLESS {
+            // The slice's target was taken away meanwhile.
+            return;
+        }
         let found = limit_of(counted & !HAS_PARKED) << FRACTION_BITS;
         let (keeps, moves) = (counted & HAS_PARKED != 0, |held| moved(held, found));
         self.limit.branch(pass, slice.0.into(), |held| keeps && found <= held, |held| held, moves);
@@ -187,10 +211,12 @@ impl QueueLimit for TargetLimit {
         if let Some(window) = change.window {
             self.window.poke(slice, window);
         }
+        let refused = self.slices[slice].refused;
+        self.slices[slice] = SliceTarget { refused, ..SliceTarget::of(row.target, self.common) };
     }
 
     fn shown(&self, slice: usize) -> (Option<u32>, u64) {
-        (TargetChange::tasks(self.limit.peek(slice)), self.refused[slice])
+        (TargetChange::tasks(self.limit.peek(slice)), self.slices[slice].refused)
     }
 }
 
@@ -276,11 +302,24 @@ mod tests {
         let mut limit = TargetLimit::new(&mut layout, &config, TARGET, Kinds::ONE);
         let mut waits = |at| {
             limit.token_came(&mut Pass::begin("rain"), at, SLICE, false);
-            limit.waits(&mut Pass::begin("rain"), at, (SLICE, Nanos(0)))
+            limit.waits(&mut Pass::begin("rain"), at, SLICE)
         };
         assert!(waits(begins).is_none(), "the first waiting task begins a window");
         let later = (1..=50).map(|us| waits(begins + Nanos::from_micros(us)));
-        later.flatten().map(|note| note.memo).next()
+        later.flatten().next()
+    }
+
+    #[test]
+    fn a_note_of_a_slice_whose_target_was_taken_away_limits_nothing() {
+        let (mut layout, config) = (Layout::new("rain"), Config::full(Epoch(1)));
+        let mut limit = TargetLimit::new(&mut layout, &config, Nanos(0), Kinds::ONE);
+        let row = SliceRow { target: TARGET, ..SliceRow::default() };
+        limit.row_set(SLICE, &SliceRow::default(), &row);
+        limit.measured(&mut Pass::begin("rain"), SLICE, 50);
+        assert!(limit.most(&mut Pass::begin("rain"), SLICE) < 50);
+        limit.row_set(SLICE, &row, &SliceRow::default());
+        limit.measured(&mut Pass::begin("rain"), SLICE, 50);
+        assert!(limit.most(&mut Pass::begin("rain"), SLICE) > u16::MAX.into());
     }
 
     #[test]
