@@ -15,6 +15,8 @@ use crate::repository::root;
 const DECISION_MAX: f64 = 3.0;
 /// The largest time with ranked tokens, as a multiple of that without; the aim is 1.1.
 const RANKED_MAX: f64 = 1.3;
+/// The largest time of a pair in XDP whose slice has a target, as a multiple of that without.
+const TARGETED_MAX: f64 = 1.1;
 /// The largest time with four classes of tasks, as a multiple of that without.
 const CLASSED_MAX: f64 = 1.3;
 /// The largest time with labels, for a waiting task and an arriving token, as a multiple of that without.
@@ -131,6 +133,8 @@ enum XdpPair {
         task_first_ratio: f64,
         token_first_bare: f64,
         task_first_bare: f64,
+        token_first_targeted: f64,
+        task_first_targeted: f64,
         target_ratio: f64,
     },
 }
@@ -306,7 +310,7 @@ pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError>
 
 /// Measures the XDP program's decision with the kernel's test run.
 pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
-    let (ratios, times, bound) = match bench("sluice-kernel", "xdp_pair")? {
+    let (ratios, targeted, times, bound) = match bench("sluice-kernel", "xdp_pair")? {
         XdpPair::Skipped { skipped } => {
             print::line(format_args!("not measured, the XDP program: {skipped}"))?;
             return Ok(());
@@ -320,12 +324,15 @@ pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
             task_first_ratio,
             token_first_bare,
             task_first_bare,
+            token_first_targeted,
+            task_first_targeted,
             target_ratio,
         } => (
             [
                 ("token first", token_first_ratio, token_first_bare),
                 ("task first", task_first_ratio, task_first_bare),
             ],
+            [("token first", token_first_targeted), ("task first", task_first_targeted)],
             [
                 ("token first", token_first_ns),
                 ("task first", task_first_ns),
@@ -338,6 +345,10 @@ pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
     for (name, ratio, bare) in ratios {
         report.add(&format!("a pair in XDP ÷ bounced packets, {name}"), ratio, "×", bound);
         report.add(&format!("  ÷ bare bounce, {name}"), bare, "×", Bound::None);
+    }
+    for (name, ratio) in targeted {
+        let name = format!("a pair in XDP, target ÷ without, {name}");
+        report.add(&name, ratio, "×", Bound::AtMost(TARGETED_MAX));
     }
     for (name, ns) in times {
         report.add(&format!("  a pair in XDP, {name}"), ns, "ns", Bound::None);

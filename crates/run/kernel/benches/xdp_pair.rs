@@ -1,6 +1,7 @@
 //! The time of a token and a task in the XDP program, by the kernel's test run. It is compared with the
 //! same parsing, source look-up, clock reads and headers without a switch (`bounced`), and with a swap of
-//! Ethernet addresses (`bare`); see `pair.bpf.c`. Also the time if tokens had ranks: `ranked.bpf.c`.
+//! Ethernet addresses (`bare`); see `pair.bpf.c`. Also the time if tokens had ranks (`ranked.bpf.c`), and if
+//! the slices had a target.
 //!
 //! Runs of all programs alternate; the medians of their ratios count. Needs root; without root it prints
 //! why it measured nothing.
@@ -18,8 +19,9 @@ use sluice_conformance::explore::{SHAPE, explore};
 use sluice_kernel::xdp::frame::wrap;
 use sluice_kernel::xdp::{XdpConfig, XdpSwitch, embedded};
 use sluice_switch::Config;
+use sluice_wire::tables::{SliceRow, TableOp};
 use sluice_wire::{
-    Attempt, ClientId, Epoch, Generation, Key, Nonce, Packet, Serial, Submit, TaskId, Token, WorkerId,
+    Attempt, ClientId, Epoch, Generation, Key, Nanos, Nonce, Packet, Serial, Submit, TaskId, Token, WorkerId,
     encode, encoded_len,
 };
 
@@ -29,8 +31,12 @@ const ROUNDS: usize = 11;
 /// The programs; the last two are the switch.
 const NAMES: [&str; 4] = ["bare", "bounced", "token_first", "task_first"];
 const TOKEN_FIRST: usize = 2;
+/// No target.
+const NONE: Nanos = Nanos(0);
 /// The switch may take at most this many times as long as `bounced`.
 const TARGET: f64 = 1.5;
+/// What the target of slices is that have one: longer than a run, so that no task is refused.
+const SLICE_TARGET: Nanos = Nanos::from_millis(1_000);
 /// Rings for four ranks and for the tasks. Without ranks only the first is used.
 const SLICES: u16 = 5;
 
@@ -40,12 +46,17 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         println!(r#"{{"bench":"xdp_pair","skipped":"{why}"}}"#);
         return Ok(ExitCode::SUCCESS);
     }
-    let [mut switch, mut ranked] = [load("pair.bpf.o")?, load("ranked.bpf.o")?];
+    let [mut switch, mut ranked, mut targeted] =
+        [load("pair.bpf.o")?, load("ranked.bpf.o")?, load("pair.bpf.o")?];
     let mut rounds = Vec::new();
     for round in 0..=ROUNDS {
-        let mut times = NAMES.iter().map(|name| pair(&mut switch, name)).collect::<Result<Vec<_>, _>>()?;
+        let mut times =
+            NAMES.iter().map(|name| pair(&mut switch, name, NONE)).collect::<Result<Vec<_>, _>>()?;
         for name in &NAMES[TOKEN_FIRST..] {
-            times.push(pair(&mut ranked, name)?);
+            times.push(pair(&mut ranked, name, NONE)?);
+        }
+        for name in &NAMES[TOKEN_FIRST..] {
+            times.push(pair(&mut targeted, name, SLICE_TARGET)?);
         }
         if round > 0 {
             rounds.push(times);
@@ -56,17 +67,22 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let ratio = |of: usize, to: usize| median(rounds.iter().map(|times| times[of] / times[to]).collect());
     let [token_ratio, task_ratio] = [TOKEN_FIRST, TOKEN_FIRST + 1].map(|of| ratio(of, 1));
     let [token_bare, task_bare] = [TOKEN_FIRST, TOKEN_FIRST + 1].map(|of| ratio(of, 0));
-    let [token_ranked, task_ranked] =
-        [TOKEN_FIRST, TOKEN_FIRST + 1].map(|of| ratio(of + NAMES.len() - TOKEN_FIRST, of));
+    let over_plain = |first: usize| [0, 1].map(|order| ratio(first + order, TOKEN_FIRST + order));
+    let [token_ranked, task_ranked] = over_plain(NAMES.len());
+    let [token_targeted, task_targeted] = over_plain(NAMES.len() + 2);
     eprintln!(
         "a pair with ranks: token first {token_ranked:.3} x of one without, task first {task_ranked:.3} x"
+    );
+    eprintln!(
+        "a pair with a target: token first {token_targeted:.3} x of one without, task first \
+         {task_targeted:.3} x"
     );
     eprintln!(
         "a pair: bare {bare} ns, bounced {bounced}, token first {token_first} ({token_ratio:.2} x, of bare \
          {token_bare:.2} x), task first {task_first} ({task_ratio:.2} x, of bare {task_bare:.2} x)"
     );
     println!(
-        r#"{{"bench":"xdp_pair","bare_ns":{bare:.1},"bounced_ns":{bounced:.1},"token_first_ns":{token_first:.1},"task_first_ns":{task_first:.1},"token_first_ratio":{token_ratio:.4},"task_first_ratio":{task_ratio:.4},"token_first_bare":{token_bare:.4},"task_first_bare":{task_bare:.4},"target_ratio":{TARGET},"token_first_ranked":{token_ranked:.4},"task_first_ranked":{task_ranked:.4}}}"#
+        r#"{{"bench":"xdp_pair","bare_ns":{bare:.1},"bounced_ns":{bounced:.1},"token_first_ns":{token_first:.1},"task_first_ns":{task_first:.1},"token_first_ratio":{token_ratio:.4},"task_first_ratio":{task_ratio:.4},"token_first_bare":{token_bare:.4},"task_first_bare":{task_bare:.4},"target_ratio":{TARGET},"token_first_ranked":{token_ranked:.4},"task_first_ranked":{task_ranked:.4},"token_first_targeted":{token_targeted:.4},"task_first_targeted":{task_targeted:.4}}}"#
     );
     Ok(if token_ratio.max(task_ratio) <= TARGET { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -85,8 +101,8 @@ fn lacks() -> Option<String> {
 }
 
 /// The time of a pair in one of the programs, in ns.
-fn pair(switch: &mut XdpSwitch, name: &str) -> Result<f64, Box<dyn Error>> {
-    set_up(switch)?;
+fn pair(switch: &mut XdpSwitch, name: &str, target: Nanos) -> Result<f64, Box<dyn Error>> {
+    set_up(switch, target)?;
     let ns = switch.run(name, &[0; 130], PAIRS)?.mean_time.as_nanos();
     let counts = switch.counts()?;
     let dispatched = counts.iter().find(|(count, _)| *count == "dispatched").ok_or("no such count")?.1;
@@ -97,11 +113,14 @@ fn pair(switch: &mut XdpSwitch, name: &str) -> Result<f64, Box<dyn Error>> {
     Ok(ns as f64)
 }
 
-fn set_up(switch: &mut XdpSwitch) -> Result<(), Box<dyn Error>> {
+fn set_up(switch: &mut XdpSwitch, target: Nanos) -> Result<(), Box<dyn Error>> {
     switch.clear()?;
     let steps = explore(0, 0).steps;
     for op in steps.iter().filter_map(Step::table) {
-        switch.table(op)?;
+        switch.table(match op {
+            TableOp::SetSlice(slice, row) => TableOp::SetSlice(slice, SliceRow { target, ..row }),
+            other => other,
+        })?;
     }
     let key_at = |worker: bool| {
         let found = steps.iter().find_map(|step| match step {
