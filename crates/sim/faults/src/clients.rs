@@ -1,8 +1,6 @@
 //! The clients' processes: a node as in curves (`nodes::client`), the bytes that it keeps, and the
 //! application that submits its tasks.
 
-mod side;
-
 use sluice_host::client::{Client, ClientSettings};
 use sluice_nodes::Node;
 use sluice_nodes::names;
@@ -19,8 +17,8 @@ use super::scenario::Scenario;
 pub(super) struct ClientProcess {
     pub(super) node: Node<Client>,
     pub(super) incarnation: Incarnation,
-    index: u16,
-    starts: u16,
+    pub(super) index: u16,
+    pub(super) starts: u16,
     pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
     pub(super) session: ControllerSession,
     /// When the client last sent a try of a task.
@@ -30,7 +28,7 @@ pub(super) struct ClientProcess {
     /// The pieces of the replies that are being fetched.
     pub(super) replies: Pieces,
     /// The content of the packet that the machine is handling.
-    in_hand: Payload,
+    pub(super) in_hand: Payload,
 }
 
 impl ClientProcess {
@@ -64,7 +62,7 @@ impl ClientProcess {
 
 /// The bytes of replies that come in parts.
 impl ClientProcess {
-    fn begin(&mut self, at: Handle, payload: Payload, have: u16) -> Result<(), String> {
+    pub(super) fn begin(&mut self, at: Handle, payload: Payload, have: u16) -> Result<(), String> {
         let all = pieces(&payload, self.in_hand.handle, have);
         match self.replies.insert(at, all) {
             Some(_) => Err(format!("promise 6: room was made twice under {at:?}")),
@@ -72,13 +70,13 @@ impl ClientProcess {
         }
     }
 
-    fn place(&mut self, at: Handle, offset: u32) -> Result<(), String> {
+    pub(super) fn place(&mut self, at: Handle, offset: u32) -> Result<(), String> {
         let all = self.replies.get_mut(&at).ok_or("promise 5: a part of a reply that is not there")?;
         put(all, offset, &self.in_hand)
     }
 
     /// A reply as its submitter gets it, with its whole content.
-    fn assembled(&self, reply: Payload) -> Payload {
+    pub(super) fn assembled(&self, reply: Payload) -> Payload {
         if !reply.has_more() {
             return reply;
         }

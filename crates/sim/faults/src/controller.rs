@@ -1,7 +1,5 @@
 //! The controller's process, its connection to the switch, and the calls that hosts make.
 
-mod calls;
-
 use std::collections::{BTreeMap, VecDeque};
 
 use sluice_control::{CallId, Controller, Plan, RdmaPlan, SlicePlan};
@@ -70,8 +68,8 @@ pub(super) struct ControllerPair {
     pub(super) cut_until: Nanos,
     plan: Plan,
     seeds: Dice,
-    lines: u32,
-    calls: BTreeMap<CallId, (Host, Life)>,
+    pub(super) lines: u32,
+    pub(super) calls: BTreeMap<CallId, (Host, Life)>,
     next_call: u64,
 }
 

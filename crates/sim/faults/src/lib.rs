@@ -1,16 +1,14 @@
 //! Fault runs: a rack of the real state machines in virtual time, under losses, repeats, overtaking,
 //! delays, crashes and restarts. The runs check the protocol's promises.
 //!
-//! The nodes are those of curves (`nodes`); as there, files called `side` hold what happens to them. `rack`
-//! holds all parts. The parts stand in files that do not use `rack`, and what happens with them in files
-//! that do.
+//! The nodes are those of curves (`nodes`). `rack` holds all parts of a run. The parts stand in files that
+//! do not use `rack`; what happens with them stands in `effects`, as in curves.
 //!
 //! One seed gives one run: [`run`] returns how its tasks ended or which promise broke, and [`replay`] also
 //! writes every packet. The checks never rely on what the machines claim: an oracle beside them counts what
 //! really ran.
 #![forbid(unsafe_code)]
 
-mod awaits;
 mod broken;
 mod budgets;
 mod bytes;
@@ -20,35 +18,27 @@ mod cores;
 mod crossings;
 mod drawing;
 mod early;
-mod enlisting;
+mod effects;
 mod event;
 mod gate;
-mod gray_failures;
 mod hosts;
 mod inspection;
 mod kind;
 mod labels;
-mod lanes;
-mod large;
 mod limits;
 mod long_times;
 mod many;
 mod network;
-mod operators;
 mod oracle;
 mod order;
 mod orders;
 mod partitions;
-mod passes;
 mod pieces;
-mod process_failures;
 mod rack;
 mod reckoning;
 mod replay_log;
-mod rivals;
 mod scenario;
 mod servers;
-mod session;
 mod switch;
 mod turns;
 mod workers;

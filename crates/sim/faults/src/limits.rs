@@ -35,3 +35,6 @@ pub(super) const PROBE_LONGEST: Nanos = Nanos::from_millis(2);
 pub(super) const START: Serial = Serial(u32::MAX - 7);
 /// How long after now a machine is woken at the soonest.
 pub(super) const SOONEST: Nanos = Nanos(1);
+/// The longest time between a pass's look at the clock and its arrival at the queue, while passes on other
+/// CPUs overtake it.
+pub(super) const PASS: Nanos = Nanos::from_micros(20);

@@ -6,8 +6,6 @@
 //!
 //! The module `enlisting` registers servers.
 
-mod writes;
-
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -27,7 +25,7 @@ use super::scenario::Scenario;
 /// Slices of the switch.
 const SLICES: u16 = 2;
 /// Bytes of a slot: a task's id and first packet, in whole words.
-const SLOT_BYTES: usize = (SLOT_HEAD_BYTES + FIRST_BYTES as usize).next_multiple_of(8);
+pub(super) const SLOT_BYTES: usize = (SLOT_HEAD_BYTES + FIRST_BYTES as usize).next_multiple_of(8);
 /// The most bytes of one WRITE, as a server states it.
 pub(super) const MTU: Mtu = Mtu::B2048;
 /// The distance of two rings' addresses, as a power of two.
@@ -74,7 +72,7 @@ pub(super) struct Servers {
 pub(super) struct ServerNode {
     pub(super) index: usize,
     lives_before: u32,
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     /// The life, 64 random bits; zero while it is down.
     pub(super) life: Life,
     pub(super) session: ControllerSession,
@@ -86,12 +84,12 @@ pub(super) struct ServerNode {
     pub(super) row: Option<ServerId>,
     /// The rings that the server has told the controller.
     pub(super) offers: Vec<RingOffer>,
-    rings: Vec<(RegionId, SliceId)>,
-    memory: HashMap<(SliceId, usize), Vec<u8>>,
+    pub(super) rings: Vec<(RegionId, SliceId)>,
+    pub(super) memory: HashMap<(SliceId, usize), Vec<u8>>,
     /// WRITEs that came while the server stood still, oldest first.
-    unread: VecDeque<SealedWrite>,
+    pub(super) unread: VecDeque<SealedWrite>,
     /// How many WRITEs in a row were not the next one, at times without losses.
-    behind: u32,
+    pub(super) behind: u32,
 }
 
 impl Servers {
@@ -219,7 +217,7 @@ pub(super) fn path_to(server: usize) -> Path {
     Path::new(at(SWITCH), at(Ipv4Addr::new(10, 1, high, low))).expect("both are IPv4")
 }
 
-const fn transport(reliable: bool) -> Transport {
+pub(super) const fn transport(reliable: bool) -> Transport {
     if reliable { Transport::Rc } else { Transport::Uc }
 }
 

@@ -1,8 +1,5 @@
 //! The switch's process: its program, its epoch, and the bytes that it keeps.
 
-mod side;
-
-pub(super) use side::PASS;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Parked, Program};
 use sluice_wire::{Epoch, Handle, Nanos, TaskId, Term};
@@ -44,7 +41,7 @@ pub(super) struct SwitchNode {
     /// The large payloads in the switch's slab.
     pub(super) slab: Bytes,
     choice: Choice,
-    config: Config,
+    pub(super) config: Config,
 }
 
 impl SwitchNode {
@@ -116,8 +113,8 @@ fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArrivalContext {
     pub(super) bytes: Handle,
-    from: Option<Party>,
-    task: Option<TaskId>,
+    pub(super) from: Option<Party>,
+    pub(super) task: Option<TaskId>,
 }
 
 impl ArrivalContext {

@@ -1,7 +1,5 @@
 //! The workers' processes: a node as in curves (`nodes::worker`), the bytes that it keeps, and its end.
 
-mod side;
-
 use sluice_control::RingPlace;
 use sluice_host::worker::{Worker, WorkerSettings};
 use sluice_nodes::names;
@@ -25,8 +23,8 @@ pub(super) struct WorkerProcess {
     pub(super) node: Option<Node<Worker>>,
     pub(super) life: Life,
     pub(super) leaving: bool,
-    index: u16,
-    starts: u16,
+    pub(super) index: u16,
+    pub(super) starts: u16,
     pub(super) grant: Option<WorkerRegistration>,
     /// Where its server keeps the tasks that were written ahead for its slice, as the controller last said.
     pub(super) ring: Option<RingPlace>,
@@ -98,7 +96,7 @@ impl WorkerProcess {
         self.node.as_ref().map(|node| &node.machine)
     }
 
-    fn late(&self) -> u64 {
+    pub(super) fn late(&self) -> u64 {
         self.machine().map_or(0, |machine| machine.stats().late)
     }
 

@@ -5,11 +5,11 @@ use sluice_host::worker::Worker;
 use sluice_nodes::names;
 use sluice_wire::{Endpoint, Nanos};
 
-use super::event::Event;
-use super::hosts::{ControllerSession, Host};
-use super::limits::RENEW_EVERY;
-use super::oracle::Life;
-use super::rack::Rack;
+use crate::event::Event;
+use crate::hosts::{ControllerSession, Host};
+use crate::limits::RENEW_EVERY;
+use crate::oracle::Life;
+use crate::rack::Rack;
 
 /// How long a host waits for the controller's answer before it asks again.
 const PATIENCE: Nanos = Nanos::from_millis(1);
@@ -18,7 +18,7 @@ const CALL_GAP: Nanos = Nanos::from_micros(50);
 
 impl Rack<'_> {
     /// A host registers or renews, unless its process has ended or it has just called.
-    pub(super) fn renew_if_alive(&mut self, host: Host, life: Life) {
+    pub(crate) fn renew_if_alive(&mut self, host: Host, life: Life) {
         if self.life_of(host) != life || life == 0 {
             return;
         }
@@ -31,7 +31,7 @@ impl Rack<'_> {
         }
     }
 
-    pub(super) fn renew(&mut self, host: Host) {
+    pub(crate) fn renew(&mut self, host: Host) {
         let now = self.world.now;
         let session = self.session(host);
         if session.asked.is_some_and(|at| now < at + PATIENCE) {
@@ -54,7 +54,7 @@ impl Rack<'_> {
         self.call(told);
     }
 
-    pub(super) fn worker_answered(
+    pub(crate) fn worker_answered(
         &mut self,
         worker: usize,
         life: Life,
@@ -93,7 +93,7 @@ impl Rack<'_> {
         }
     }
 
-    pub(super) fn client_answered(
+    pub(crate) fn client_answered(
         &mut self,
         client: usize,
         life: Life,
@@ -157,7 +157,7 @@ impl Rack<'_> {
         }
     }
 
-    pub(super) fn life_of(&self, host: Host) -> Life {
+    pub(crate) fn life_of(&self, host: Host) -> Life {
         match host {
             Host::Worker(worker) => self.workers[worker].life,
             Host::Client(client) => self.clients[client].incarnation.0,
@@ -165,7 +165,7 @@ impl Rack<'_> {
         }
     }
 
-    pub(super) fn session(&mut self, host: Host) -> &mut ControllerSession {
+    pub(crate) fn session(&mut self, host: Host) -> &mut ControllerSession {
         match host {
             Host::Worker(worker) => &mut self.workers[worker].session,
             Host::Client(client) => &mut self.clients[client].session,
@@ -174,7 +174,7 @@ impl Rack<'_> {
     }
 
     /// Schedules a call besides the regular heartbeats.
-    pub(super) fn ask_later(&mut self, host: Host, span: Nanos) {
+    pub(crate) fn ask_later(&mut self, host: Host, span: Nanos) {
         let now = self.world.now;
         let gap = span.max(CALL_GAP);
         self.session(host).asked = Some(Nanos((now + gap).0.saturating_sub(PATIENCE.0)));

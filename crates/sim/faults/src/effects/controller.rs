@@ -5,7 +5,7 @@ use sluice_nodes::Wakeup;
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Nanos, Term};
 
-use super::CALL_WAY;
+use crate::controller::CALL_WAY;
 use crate::event::Event;
 use crate::hosts::Host;
 use crate::inspection::nothing_is_due;

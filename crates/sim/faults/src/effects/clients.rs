@@ -9,7 +9,7 @@ use sluice_wire::serving::Labels;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Incarnation, Nanos, Packet, Payload, Submit, TaskId, TaskType};
 
-use super::ClientProcess;
+use crate::clients::ClientProcess;
 use crate::controller::SIZES;
 use crate::event::Event;
 use crate::hosts::{Host, SWITCH, client_at};

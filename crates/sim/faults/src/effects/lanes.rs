@@ -12,12 +12,12 @@ use sluice_host::worker::{Action, Lanes, WorkerSettings};
 use sluice_nodes::TaskRun;
 use sluice_wire::{Nanos, Packet};
 
-use super::cores::{CoreTask, CoresScenario, ServerCores};
-use super::rack::Rack;
+use crate::cores::{CoreTask, CoresScenario, ServerCores};
+use crate::rack::Rack;
 
 impl Rack<'_> {
     /// Gives a server's new life idle cores.
-    pub(super) fn new_cores(&mut self, worker: usize) {
+    pub(crate) fn new_cores(&mut self, worker: usize) {
         if let Some(cores) = &self.scenario.cores {
             let server = self.server_of(worker);
             self.servers_of_cores[server] = ServerCores::new(cores, self.scenario.slices);
@@ -25,13 +25,13 @@ impl Rack<'_> {
     }
 
     /// The lane of a server that a packet is for.
-    pub(super) fn lane_of(&mut self, worker: usize, packet: PacketId) -> usize {
+    pub(crate) fn lane_of(&mut self, worker: usize, packet: PacketId) -> usize {
         let packet = *self.world.packets.get(packet);
         worker + self.with_lanes(worker, |lanes, _, _| lanes.of(&packet))
     }
 
     /// A packet arrives at its lane. A repeat of a task that another lane knows is answered by that lane.
-    pub(super) fn on_lane_packet(
+    pub(crate) fn on_lane_packet(
         &mut self,
         worker: usize,
         (at, arrived): (Nanos, Nanos),
@@ -54,21 +54,21 @@ impl Rack<'_> {
     }
 
     /// Gives a lane's task to the server's cores.
-    pub(super) fn offer_to_cores(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
+    pub(crate) fn offer_to_cores(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
         let (now, server) = (self.world.now, self.server_of(worker));
         self.servers_of_cores[server].offer(worker, run, now)
     }
 
     /// Wakes a lane at the time that it asked for, if that time still holds. All lanes tick together, after
     /// the server's room is shared out.
-    pub(super) fn on_lane_timer(&mut self, worker: usize) -> Result<(), String> {
+    pub(crate) fn on_lane_timer(&mut self, worker: usize) -> Result<(), String> {
         let now = self.world.now;
         let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.fires(now));
         if comes { self.settle_lanes(worker) } else { Ok(()) }
     }
 
     /// A core has served a task.
-    pub(super) fn core_ends(&mut self, worker: usize, slot: u64) -> Result<(), String> {
+    pub(crate) fn core_ends(&mut self, worker: usize, slot: u64) -> Result<(), String> {
         let (now, server) = (self.world.now, self.server_of(worker));
         let CoreTask { run, .. } = self.servers_of_cores[server].ended(worker, slot)?;
         let answer = self.served(worker, &run)?;
@@ -82,7 +82,7 @@ impl Rack<'_> {
 
     /// Called after everything that arrives at a server of many cores. Cores begin waiting tasks, tokens
     /// follow the room that is left, and every lane does what is due. Does nothing for workers of one core.
-    pub(super) fn settle_lanes(&mut self, worker: usize) -> Result<(), String> {
+    pub(crate) fn settle_lanes(&mut self, worker: usize) -> Result<(), String> {
         let Some(cores) = self.scenario.cores else { return Ok(()) };
         let process = self.scenario.process_of(worker);
         if !self.workers[process.start].lives() || self.is_paused(worker) {
@@ -108,7 +108,7 @@ impl Rack<'_> {
 
     /// Promise 3 for a whole server: no more of a slice's tasks are granted to its lanes, or held by them,
     /// than its cores have room for when they are idle.
-    pub(super) fn inspect_room(&mut self) -> Result<(), String> {
+    pub(crate) fn inspect_room(&mut self) -> Result<(), String> {
         let Some(cores) = self.scenario.cores else { return Ok(()) };
         for server in 0..cores.servers {
             for slice in 0..self.scenario.slices {
@@ -130,7 +130,7 @@ impl Rack<'_> {
 
     /// Promise 4: at rest a server's cores have no task, and for each slice as many tokens are parked as
     /// the cores have room for.
-    pub(super) fn inspect_room_at_rest(&mut self, cores: &CoresScenario) -> Result<(), String> {
+    pub(crate) fn inspect_room_at_rest(&mut self, cores: &CoresScenario) -> Result<(), String> {
         for server in 0..cores.servers {
             let held = self.servers_of_cores[server].held();
             if held > 0 {

@@ -7,15 +7,11 @@ use sluice_switch::{Arrival, Circulating, Verdict};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Dispatch, Handle, Nanos, Packet, Place, Submit, Term};
 
-use super::ArrivalContext;
 use crate::hosts::SWITCH;
-use crate::limits::FAULTS_END;
+use crate::limits::{FAULTS_END, PASS};
 use crate::rack::Rack;
 use crate::replay_log::{self, Party};
-
-/// The longest time between a pass's look at the clock and its arrival at the queue, while passes on other
-/// CPUs overtake it.
-pub(crate) const PASS: Nanos = Nanos::from_micros(20);
+use crate::switch::ArrivalContext;
 
 impl Rack<'_> {
     /// Something arrives at the switch. A packet that recirculated in an earlier life of the switch is

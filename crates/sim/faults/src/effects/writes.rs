@@ -5,12 +5,12 @@ use sluice_switch::{Arrival, Replica};
 use sluice_wire::roce::{Acknowledge, NakCode, Syndrome, Write, encode_write_of};
 use sluice_wire::{Handle, Psn, Rkey, ServerId, TaskId, slot_head};
 
-use super::{SLOT_BYTES, SealedWrite, path_to, transport};
 use crate::event::Event;
 use crate::limits::FAULTS_END;
 use crate::network::WRITES;
 use crate::rack::Rack;
 use crate::replay_log::{self, Party};
+use crate::servers::{SLOT_BYTES, SealedWrite, path_to, transport};
 use crate::switch::ArrivalContext;
 
 /// The longest WRITE with its headers, in bytes.

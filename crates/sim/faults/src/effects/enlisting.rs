@@ -13,16 +13,16 @@ use sluice_host::rdma::WriterEnd;
 use sluice_wire::tables::{ServerRow, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Psn, ServerId};
 
-use super::event::Event;
-use super::hosts::Host;
-use super::limits::LEASE;
-use super::oracle::Life;
-use super::rack::Rack;
-use super::replay_log::{self, Party};
-use super::servers::{MTU, ServerFailure, ServerNode, Servers, path_to};
+use crate::event::Event;
+use crate::hosts::Host;
+use crate::limits::LEASE;
+use crate::oracle::Life;
+use crate::rack::Rack;
+use crate::replay_log::{self, Party};
+use crate::servers::{MTU, ServerFailure, ServerNode, Servers, path_to};
 
 impl ServerNode {
-    pub(super) fn hello(&self, reliable: bool) -> ServerHello {
+    pub(crate) fn hello(&self, reliable: bool) -> ServerHello {
         ServerHello {
             name: self.name(),
             life: self.life,
@@ -47,7 +47,7 @@ fn first(dice: &mut Dice) -> Psn {
 
 impl Rack<'_> {
     /// Starts all servers, and draws their failures.
-    pub(super) fn start_servers(&mut self) {
+    pub(crate) fn start_servers(&mut self) {
         let count = self.servers.nodes.len();
         if count == 0 {
             return;
@@ -74,7 +74,7 @@ impl Rack<'_> {
         self.after(Nanos(1_000), Event::Renew(Host::Server(server), life));
     }
 
-    pub(super) fn server_failure(
+    pub(crate) fn server_failure(
         &mut self,
         server: usize,
         server_failure: ServerFailure,
@@ -117,7 +117,7 @@ impl Rack<'_> {
         self.after(down, Event::ServerFailure(server, ServerFailure::Back));
     }
 
-    pub(super) fn server_answered(&mut self, server: usize, life: Life, answer: &Answer) {
+    pub(crate) fn server_answered(&mut self, server: usize, life: Life, answer: &Answer) {
         if self.servers.nodes[server].life != life {
             return;
         }
@@ -154,7 +154,7 @@ impl Rack<'_> {
 
     /// Repairs a pair in error: its workers send no tokens until the controller has granted them anew, and
     /// the pair is connected anew.
-    pub(super) fn mend(&mut self, server: usize) -> Result<(), String> {
+    pub(crate) fn mend(&mut self, server: usize) -> Result<(), String> {
         let Servers { nodes, dice, reliable, .. } = &mut self.servers;
         let node = &mut nodes[server];
         let Some(to) = node.connected.filter(|_| node.has_failed()) else {
@@ -174,7 +174,7 @@ impl Rack<'_> {
 
     /// Promise 4: the row of a reliable pair starts at the number that the pair expects. Otherwise the pair
     /// would take each WRITE for one that came before.
-    pub(super) fn check_row(&self, op: &TableOp) -> Result<(), String> {
+    pub(crate) fn check_row(&self, op: &TableOp) -> Result<(), String> {
         let TableOp::SetServer(_, Some((row, first))) = op else { return Ok(()) };
         let Some(node) = self.servers.nodes.iter().find(|node| is_of(row, node)) else { return Ok(()) };
         match node.expected() {
@@ -187,7 +187,7 @@ impl Rack<'_> {
     }
 
     /// Promise 4: at rest the switch has each server's pair and rings as they are, and no others.
-    pub(super) fn inspect_servers(&mut self) -> Result<(), String> {
+    pub(crate) fn inspect_servers(&mut self) -> Result<(), String> {
         let Some(program) = &mut self.switch.program else { return Ok(()) };
         for (index, node) in self.servers.nodes.iter().enumerate() {
             let lacks =

@@ -7,7 +7,6 @@ use sluice_host::worker::{self, RemainingTime, Worker, WorkerSettings};
 use sluice_nodes::{Duty, Node, TaskRun, WorkerEffect, write_reply, write_token};
 use sluice_wire::{Handle, Nanos, Packet, Payload, Reply, ReplyStatus};
 
-use super::WorkerProcess;
 use crate::event::Event;
 use crate::hosts::{Host, SWITCH, worker_at};
 use crate::inspection::nothing_is_due;
@@ -16,6 +15,7 @@ use crate::oracle::{Life, answer, fails};
 use crate::pieces::{content, content_of};
 use crate::rack::Rack;
 use crate::replay_log::Party;
+use crate::workers::WorkerProcess;
 
 impl Rack<'_> {
     /// Starts a process, with all workers that live in it.

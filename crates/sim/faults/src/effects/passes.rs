@@ -5,15 +5,15 @@ use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
 use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Packet, RejectReason, Serial, SliceId, Submit, TaskType};
 
-use super::gate::Bearer;
-use super::labels::Came;
-use super::limits::SLICES;
-use super::order;
-use super::rack::Rack;
+use crate::gate::Bearer;
+use crate::labels::Came;
+use crate::limits::SLICES;
+use crate::order;
+use crate::rack::Rack;
 
 impl Rack<'_> {
     /// One pass of the switch; `None` if it is down.
-    pub(super) fn pass_gate(&mut self, now: Nanos, arrival: Arrival) -> Result<Option<Verdict>, String> {
+    pub(crate) fn pass_gate(&mut self, now: Nanos, arrival: Arrival) -> Result<Option<Verdict>, String> {
         let kept_out = bearer(&arrival).filter(|bearer| self.switch.gate.refuses(*bearer).is_some());
         let before = kept_out.map(|bearer| self.let_in(bearer));
         let Some(program) = &mut self.switch.program else { return Ok(None) };

@@ -10,15 +10,15 @@ use sluice_control::Event as Told;
 use sluice_events::Mail;
 use sluice_wire::Packet;
 
-use super::event::Event;
-use super::hosts::{Host, SWITCH};
-use super::partitions::End;
-use super::rack::Rack;
-use super::replay_log;
-use super::scenario::GrayFailure;
+use crate::event::Event;
+use crate::hosts::{Host, SWITCH};
+use crate::partitions::End;
+use crate::rack::Rack;
+use crate::replay_log;
+use crate::scenario::GrayFailure;
 
 impl Rack<'_> {
-    pub(super) fn gray_failure(&mut self, gray_failure: GrayFailure) -> Result<(), String> {
+    pub(crate) fn gray_failure(&mut self, gray_failure: GrayFailure) -> Result<(), String> {
         let (who, what) = replay_log::gray_failure(&gray_failure);
         self.say(who, || what);
         match gray_failure {
@@ -53,16 +53,16 @@ impl Rack<'_> {
         Ok(())
     }
 
-    pub(super) fn calls_get_through(&self, host: Host) -> bool {
+    pub(crate) fn calls_get_through(&self, host: Host) -> bool {
         !self.is_closed(End::Host(self.process_at(host)), End::Controller)
     }
 
-    pub(super) fn answers_get_through(&self, host: Host) -> bool {
+    pub(crate) fn answers_get_through(&self, host: Host) -> bool {
         !self.is_closed(End::Controller, End::Host(self.process_at(host)))
     }
 
     /// The host that stands for this host's process: for a lane, the first lane of its server.
-    pub(super) fn process_at(&self, host: Host) -> Host {
+    pub(crate) fn process_at(&self, host: Host) -> Host {
         match host {
             Host::Worker(worker) => Host::Worker(self.scenario.process_of(worker).start),
             other => other,
@@ -81,7 +81,7 @@ impl Rack<'_> {
     }
 
     /// Keeps a packet back that arrives at a switch which stands still.
-    pub(super) fn hold_up(&mut self, event: Event) -> Option<Event> {
+    pub(crate) fn hold_up(&mut self, event: Event) -> Option<Event> {
         let waits = match &event {
             Event::Mail(to, _) => to.at(0) == SWITCH,
             Event::Op { .. } | Event::Nak { .. } => true,
@@ -97,7 +97,7 @@ impl Rack<'_> {
     /// The switch goes on, unless a second stall lasts longer. It handles what arrived in that order. A
     /// task that lay in the socket meanwhile is older by that time, and its budget less, as a live switch
     /// counts it.
-    pub(super) fn resume_switch(&mut self) -> Result<(), String> {
+    pub(crate) fn resume_switch(&mut self) -> Result<(), String> {
         if self.world.now < self.switch.stalled_until {
             return Ok(());
         }
