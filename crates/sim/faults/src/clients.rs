@@ -1,10 +1,10 @@
 //! The clients' processes: a node as in curves (`nodes::client`), the bytes that it keeps, and the
 //! application that submits its tasks.
 
-use sluice_host::client::{Client, ClientSettings};
+use sluice_host::client::{Action, Client, ClientSettings};
 use sluice_nodes::Node;
 use sluice_nodes::names;
-use sluice_wire::{Handle, Incarnation, Nanos, Payload};
+use sluice_wire::{Handle, Incarnation, Nanos, Packet, Payload};
 
 use super::bytes::Bytes;
 use super::hosts::{ControllerSession, SWITCH, client_at};
@@ -17,8 +17,8 @@ use super::scenario::Scenario;
 pub(super) struct ClientProcess {
     pub(super) node: Node<Client>,
     pub(super) incarnation: Incarnation,
-    pub(super) index: u16,
-    pub(super) starts: u16,
+    index: u16,
+    starts: u16,
     pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
     pub(super) session: ControllerSession,
     /// When the client last sent a try of a task.
@@ -28,7 +28,7 @@ pub(super) struct ClientProcess {
     /// The pieces of the replies that are being fetched.
     pub(super) replies: Pieces,
     /// The content of the packet that the machine is handling.
-    pub(super) in_hand: Payload,
+    in_hand: Payload,
 }
 
 impl ClientProcess {
@@ -49,6 +49,25 @@ impl ClientProcess {
 }
 
 impl ClientProcess {
+    /// A new life of the process, which has lost its memory.
+    pub(super) fn restart(&mut self, incarnation: Incarnation) {
+        let (index, starts) = (self.index, self.starts + 1);
+        let node = Node::new(Client::new(incarnation, START), client_at(index, starts), SWITCH);
+        *self = Self { node, incarnation, starts, ..Self::new(index.into()) };
+    }
+
+    /// The machine handles a packet.
+    pub(super) fn receive(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        packet: &Packet,
+        out: &mut Vec<Action>,
+    ) {
+        self.in_hand = packet.payload().copied().unwrap_or_default();
+        self.node.machine.packet(now, settings, packet, out);
+    }
+
     /// The process gets another address.
     pub(super) fn change_address(&mut self) {
         self.starts += 1;

@@ -68,8 +68,8 @@ pub(super) struct ControllerPair {
     pub(super) cut_until: Nanos,
     plan: Plan,
     seeds: Dice,
-    pub(super) lines: u32,
-    pub(super) calls: BTreeMap<CallId, (Host, Life)>,
+    lines: u32,
+    calls: BTreeMap<CallId, (Host, Life)>,
     next_call: u64,
 }
 
@@ -103,6 +103,24 @@ impl ControllerPair {
         let call = CallId(self.next_call);
         self.calls.insert(call, (host, life));
         call
+    }
+
+    /// The host and its life that made a call.
+    pub(super) fn caller(&self, call: CallId) -> Option<(Host, Life)> {
+        self.calls.get(&call).copied()
+    }
+
+    /// The same; the call ends.
+    pub(super) fn end_call(&mut self, call: CallId) -> Option<(Host, Life)> {
+        self.calls.remove(&call)
+    }
+
+    /// The present controller gets another connection to the switch.
+    pub(super) fn reconnect(&mut self) {
+        self.lines += 1;
+        self.present.life = self.lines;
+        self.present.answers.clear();
+        self.present.wakeup = Wakeup::NONE;
     }
 
     pub(super) fn stop(&mut self) {

@@ -1,17 +1,11 @@
-//! What happens in a rack, and what follows from it: a file for each kind of machine or failure.
+//! What machines say in a run, carried out: a file for each kind of machine.
 
-mod awaits;
+mod calls;
 mod clients;
 mod controller;
-mod enlisting;
-mod gray_failures;
 mod lanes;
 mod large;
-mod operators;
-mod passes;
-mod process_failures;
 mod rivals;
-mod session;
 mod switch;
 mod workers;
 mod writes;

@@ -1,8 +1,9 @@
 //! Fault runs: a rack of the real state machines in virtual time, under losses, repeats, overtaking,
 //! delays, crashes and restarts. The runs check the protocol's promises.
 //!
-//! The nodes are those of curves (`nodes`). `rack` holds all parts of a run. The parts stand in files that
-//! do not use `rack`; what happens with them stands in `effects`, as in curves.
+//! The nodes are those of curves (`nodes`). Code calls downwards only: `run` passes each event to the file of
+//! its machine or failure; `effects` carries out what machines say, as in curves; `inspection` checks the
+//! promises from outside; `rack` holds all parts of a run; the parts are in the other files.
 //!
 //! One seed gives one run: [`run`] returns how its tasks ended or which promise broke, and [`replay`] also
 //! writes every packet. The checks never rely on what the machines claim: an oracle beside them counts what
@@ -33,10 +34,12 @@ mod oracle;
 mod order;
 mod orders;
 mod partitions;
+mod passes;
 mod pieces;
 mod rack;
 mod reckoning;
 mod replay_log;
+mod run;
 mod scenario;
 mod servers;
 mod switch;
@@ -47,7 +50,6 @@ pub use broken::Broken;
 pub use kind::{NotForServers, RackKind};
 pub use many::{Many, run_each, run_many};
 pub use oracle::Tally;
-use rack::Rack;
 pub use replay_log::{LogLine, Only, Party};
 
 /// Runs a rack, from the seed to the final check.
@@ -55,7 +57,7 @@ pub use replay_log::{LogLine, Only, Party};
 /// # Errors
 /// The first promise that broke.
 pub fn run(kind: &RackKind, seed: u64) -> Result<Tally, Broken> {
-    Rack::new(kind, seed, None).run()
+    run::run(kind, seed, None)
 }
 
 /// Runs a rack, with a line for every packet, call and failure.
@@ -63,5 +65,5 @@ pub fn run(kind: &RackKind, seed: u64) -> Result<Tally, Broken> {
 /// # Errors
 /// The first promise that broke.
 pub fn replay(kind: &RackKind, seed: u64, line: &mut dyn FnMut(&LogLine)) -> Result<Tally, Broken> {
-    Rack::new(kind, seed, Some(line)).run()
+    run::run(kind, seed, Some(line))
 }

@@ -137,6 +137,13 @@ impl Scenario {
         self.writes_ahead || self.program.traits().fetches
     }
 
+    /// Changes a worker's quota from its next renewal on, if hosts choose depths.
+    pub(super) fn change_quota(&mut self, worker: usize, quota: u8) {
+        if self.program.traits().hosts_choose_depth && self.cores.is_none() {
+            self.quotas[worker] = quota;
+        }
+    }
+
     /// Whether some worker cannot serve every slice.
     pub(super) fn has_narrow_workers(&self) -> bool {
         self.serves.iter().any(|types| types.len() < usize::from(TYPES))

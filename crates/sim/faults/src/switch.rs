@@ -2,6 +2,7 @@
 
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Parked, Program};
+use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Handle, Nanos, TaskId, Term};
 
 use super::bytes::Bytes;
@@ -41,7 +42,7 @@ pub(super) struct SwitchNode {
     /// The large payloads in the switch's slab.
     pub(super) slab: Bytes,
     choice: Choice,
-    pub(super) config: Config,
+    config: Config,
 }
 
 impl SwitchNode {
@@ -84,6 +85,26 @@ impl SwitchNode {
 
     pub(super) const fn epoch(&self) -> Epoch {
         Epoch(self.life)
+    }
+
+    /// Carries out an operation of the controller of this term, unless the switch obeys another controller;
+    /// `None` if it is down.
+    pub(super) fn operate(&mut self, by: Term, op: TableOp) -> Option<TableAnswer> {
+        let program = self.program.as_mut()?;
+        let obeyed = program.shape().term;
+        if !obeyed.obeys(by, &op) {
+            return Some(TableAnswer::Superseded(obeyed));
+        }
+        if let TableOp::SetSlice(slice, row) = op {
+            let limit = &mut self.limits[usize::from(slice.0)];
+            *limit = row.limit.max(*limit);
+        }
+        let answer = program.table(op);
+        (self.queues, self.is_unseen) = (None, true);
+        self.gate.written(&op);
+        // The switch stores the term in its state folder.
+        self.config.term = program.shape().term;
+        Some(answer)
     }
 }
 

@@ -11,7 +11,7 @@ use super::budgets::BeginUntil;
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
 use super::early::EarlyToken;
-use super::hosts::{ControllerSession, worker_at};
+use super::hosts::{ControllerSession, SWITCH, worker_at};
 use super::limits::PROBE_LONGEST;
 use super::oracle::Life;
 use super::pieces::Pieces;
@@ -23,8 +23,8 @@ pub(super) struct WorkerProcess {
     pub(super) node: Option<Node<Worker>>,
     pub(super) life: Life,
     pub(super) leaving: bool,
-    pub(super) index: u16,
-    pub(super) starts: u16,
+    index: u16,
+    starts: u16,
     pub(super) grant: Option<WorkerRegistration>,
     /// Where its server keeps the tasks that were written ahead for its slice, as the controller last said.
     pub(super) ring: Option<RingPlace>,
@@ -70,6 +70,13 @@ impl WorkerProcess {
             held_when_seen: None,
             rejoins: 0,
         }
+    }
+
+    /// A new life of the process, which began as the worker `first`.
+    pub(super) fn start(&mut self, first: usize, life: Life) {
+        let (index, starts) = (self.index.into(), self.starts + 1);
+        let node = Some(Node::new(Worker::new(), worker_at(first as u16, starts), SWITCH));
+        *self = Self { node, life, starts, ..Self::new(index) };
     }
 
     /// Ends the process, which loses its memory.

@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use sluice_events::PacketId;
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
-use sluice_nodes::TaskRun;
 use sluice_wire::{Nanos, Packet};
 
 use crate::cores::{CoreTask, CoresScenario, ServerCores};
@@ -51,12 +50,6 @@ impl Rack<'_> {
             self.perform_worker_actions(process.start + other, at)?;
         }
         self.settle_lanes(worker)
-    }
-
-    /// Gives a lane's task to the server's cores.
-    pub(crate) fn offer_to_cores(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
-        let (now, server) = (self.world.now, self.server_of(worker));
-        self.servers_of_cores[server].offer(worker, run, now)
     }
 
     /// Wakes a lane at the time that it asked for, if that time still holds. All lanes tick together, after
@@ -104,70 +97,6 @@ impl Rack<'_> {
             process.for_each(|lane| self.arm_worker(lane));
         }
         Ok(())
-    }
-
-    /// Promise 3 for a whole server: no more of a slice's tasks are granted to its lanes, or held by them,
-    /// than its cores have room for when they are idle.
-    pub(crate) fn inspect_room(&mut self) -> Result<(), String> {
-        let Some(cores) = self.scenario.cores else { return Ok(()) };
-        for server in 0..cores.servers {
-            for slice in 0..self.scenario.slices {
-                let lanes = self.lanes_of(server, slice);
-                let Some(taken) = lanes.map(|lane| self.granted_or_held(lane)).sum::<Option<u32>>() else {
-                    continue;
-                };
-                if taken > cores.room_max() {
-                    let room = cores.room_max();
-                    return Err(format!(
-                        "promise 3: server {server} has room for {room} of slice {slice}'s tasks, and \
-                         {taken} are granted or held"
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Promise 4: at rest a server's cores have no task, and for each slice as many tokens are parked as
-    /// the cores have room for.
-    pub(crate) fn inspect_room_at_rest(&mut self, cores: &CoresScenario) -> Result<(), String> {
-        for server in 0..cores.servers {
-            let held = self.servers_of_cores[server].held();
-            if held > 0 {
-                return Err(format!("promise 4: server {server} rests with {held} tasks on its cores"));
-            }
-            for slice in 0..self.scenario.slices {
-                let lanes = self.lanes_of(server, slice);
-                let parked: u32 = lanes.map(|lane| self.parked_of(lane).unwrap_or_default()).sum();
-                if parked != cores.room_max() {
-                    return Err(format!(
-                        "promise 4: server {server} rests with {parked} of {} tokens parked in slice {slice}",
-                        cores.room_max()
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn server_of(&self, worker: usize) -> usize {
-        worker / self.scenario.workers_per_server()
-    }
-
-    /// The lanes of a server that were started for a slice.
-    fn lanes_of(&self, server: usize, slice: usize) -> impl Iterator<Item = usize> + use<> {
-        let (all, slices) = (self.scenario.workers_per_server(), self.scenario.slices);
-        (server * all..(server + 1) * all).skip(slice).step_by(slices)
-    }
-
-    /// How many tasks are granted to a lane or held by it, without late tasks; `None` while this cannot be
-    /// known.
-    fn granted_or_held(&mut self, lane: usize) -> Option<u32> {
-        let process = &self.workers[lane];
-        let (Some(machine), Some(grant)) = (process.machine(), process.grant) else { return Some(0) };
-        let held = process.held_when_seen.unwrap_or_else(|| machine.stats().held);
-        let held = held.saturating_sub(process.late_in_hand.len() as u32);
-        Some(self.parked(grant.worker, grant)? + held)
     }
 
     fn share_room(&mut self, cores: &CoresScenario, worker: usize) {

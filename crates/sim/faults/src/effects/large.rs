@@ -8,7 +8,7 @@ use std::mem;
 
 use sluice_events::Address;
 use sluice_host::PART_BYTES;
-use sluice_switch::{Cargo, Circulating, WriteAhead};
+use sluice_switch::{Cargo, Circulating};
 use sluice_wire::{Dispatch, Handle, Nanos, Need, Packet, Part, Payload, Place, SliceId};
 
 use crate::limits::{PASS, SETTLED};
@@ -41,14 +41,6 @@ impl Rack<'_> {
                 Ok(self.switch.slab.give_back(handle)?.handle)
             }
             _ => Ok(Handle::NONE),
-        }
-    }
-
-    pub(crate) fn write_ahead(&mut self, write: &WriteAhead, content: Handle) {
-        for copy in 0..write.copies {
-            let Some(program) = &mut self.switch.program else { return };
-            let Some(replica) = program.replica(write, copy) else { continue };
-            self.send_write(write.task, content, write.payload.len, &replica);
         }
     }
 

@@ -1,7 +1,5 @@
 //! Process failures, and how processes come back.
 
-use sluice_control::Event as Told;
-use sluice_nodes::names;
 use sluice_wire::Nanos;
 
 use crate::event::Event;
@@ -10,7 +8,6 @@ use crate::limits::{FAULTS_END, SETTLED, TYPES};
 use crate::rack::Rack;
 use crate::replay_log::{self, Party};
 use crate::scenario::ProcessFailure;
-use crate::workers::WorkerProcess;
 
 /// For how long after the last fault types are mapped to no slice, if workers could not be moved otherwise.
 const CLEARING: Nanos = Nanos::from_millis(5);
@@ -42,7 +39,7 @@ impl Rack<'_> {
             }
             ProcessFailure::WorkerCut { worker, lasts } => self.cut(Host::Worker(worker), lasts),
             ProcessFailure::ClientCut { client, lasts } => self.cut(Host::Client(client), lasts),
-            ProcessFailure::QuotaChange { worker, quota } => self.change_quota(worker, quota),
+            ProcessFailure::QuotaChange { worker, quota } => self.scenario.change_quota(worker, quota),
             ProcessFailure::TypeMove { task_type, slice } => self.map_type(task_type, Some(slice)),
             ProcessFailure::WorkerLeave { worker, back_after } => {
                 if self.workers[worker].lives() && !self.workers[worker].leaving {
@@ -131,25 +128,7 @@ impl Rack<'_> {
         self.after(lasts, Event::WorkerGoesOn(worker));
     }
 
-    /// Ends a process, with all workers that live in it.
-    pub(crate) fn process_ends(&mut self, worker: usize) {
-        self.workers[self.scenario.process_of(worker)].iter_mut().for_each(WorkerProcess::stop);
-    }
-
-    /// Changes a worker's quota from its next renewal on, if hosts choose depths.
-    pub(crate) fn change_quota(&mut self, worker: usize, quota: u8) {
-        if self.scenario.program.traits().hosts_choose_depth && self.scenario.cores.is_none() {
-            self.scenario.quotas[worker] = quota;
-        }
-    }
-
     fn cut(&mut self, host: Host, lasts: Nanos) {
         self.world.network.injector.cut(self.process_at(host), self.world.now + lasts);
-    }
-
-    pub(crate) fn move_worker(&mut self, worker: usize, slice: usize) {
-        let call = self.controllers.call(Host::Worker(worker), 0);
-        let name = self.workers[worker].name();
-        self.call(Told::MoveWorker { call, name, slice: names::slice(slice) });
     }
 }

@@ -35,22 +35,6 @@ impl Rack<'_> {
         }
     }
 
-    /// Tells waiting workers of changes; called after everything that the controller does.
-    pub(crate) fn tell_who_awaits(&mut self) {
-        let Some(controller) = &self.controllers.present.controller else { return };
-        let has_changed = |call: &mut Await| {
-            let settled = controller.settled(call.row);
-            settled.is_some_and(|settled| settled != call.known)
-        };
-        let changed: Vec<Await> = self.controllers.present.awaits.extract_if(.., has_changed).collect();
-        for Await { worker, life, .. } in changed {
-            let [at, _] = self.arrivals(CALLS);
-            if let Some(at) = at.filter(|_| self.answers_get_through(Host::Worker(worker))) {
-                self.remind(at + CALL_WAY, Event::Changed { worker, life });
-            }
-        }
-    }
-
     /// The worker is told of the change.
     pub(crate) fn changed(&mut self, worker: usize, life: Life) {
         let host = Host::Worker(worker);

@@ -44,20 +44,6 @@ impl Rack<'_> {
         }
     }
 
-    /// An agent gives a worker the depth that the slice step wants.
-    pub(crate) fn set_depth(&mut self, id: WorkerId, depth: u8) {
-        let holds = |worker: &usize| self.workers[*worker].grant.is_some_and(|grant| grant.worker == id);
-        if let Some(worker) = (0..self.workers.len()).find(holds) {
-            self.change_quota(worker, depth);
-        }
-    }
-
-    pub(crate) fn map_type(&mut self, task_type: u16, slice: Option<usize>) {
-        let call = self.controllers.call(Host::Worker(0), 0);
-        let (task_type, slice) = (TaskType(task_type), slice.map(names::slice));
-        self.call(Told::SetType { call, task_type, slice });
-    }
-
     fn deregister(&mut self, host: Host) {
         let call = self.controllers.call(host, 0);
         let gone = self.life_of(host) ^ 2;
