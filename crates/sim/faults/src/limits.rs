@@ -2,7 +2,6 @@
 
 use sluice_wire::{Nanos, Serial};
 
-/// When faults end.
 pub(super) const FAULTS_END: Nanos = Nanos::from_millis(30);
 /// From this time on the rack must have recovered: every task submitted later gets a reply.
 pub(super) const SETTLED: Nanos = Nanos::from_millis(50);

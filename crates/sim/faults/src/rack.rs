@@ -128,7 +128,6 @@ impl<'t> Rack<'t> {
         self.remind(self.world.now + span, event);
     }
 
-    /// Sends a packet now.
     pub(super) fn send(&mut self, from: Address, to: Address, packet: Packet) {
         let packet = self.world.packets.keep(&packet);
         self.send_at(from, to, self.world.now, packet);

@@ -19,7 +19,6 @@ use super::partitions::End;
 /// Workers of one core that share a server's memory.
 const WORKERS_PER_SERVER: usize = 2;
 
-/// A process failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessFailure {
     /// The process dies, and a new life of it starts after a while.
@@ -58,7 +57,6 @@ pub(super) enum ProcessFailure {
     ControllerRestart { down_for: Nanos },
 }
 
-/// A gray failure (`gray_failures`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GrayFailure {
     /// No packet gets from one end to the other; the opposite direction works.

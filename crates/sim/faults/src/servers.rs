@@ -37,7 +37,6 @@ const MTU: Mtu = Mtu::B2048;
 /// The distance of two rings' addresses, as a power of two.
 const RING_SHIFT: u32 = 32;
 
-/// A failure of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerFailure {
     /// The process dies, and loses its memory.
@@ -71,14 +70,12 @@ pub(super) struct WriteAnswer {
     pub(super) has_failed: bool,
 }
 
-/// All servers.
 #[derive(Debug)]
 pub(super) struct Servers {
     pub(super) nodes: Vec<ServerNode>,
     pub(super) dice: Dice,
     pub(super) slots: u32,
     pub(super) reliable: bool,
-    /// Workers of each server.
     pub(super) workers: usize,
 }
 

@@ -91,7 +91,6 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// A task has ended.
     fn ends(&mut self, client: usize, task: TaskId, how: &Outcome) -> Result<(), String> {
         self.tell(Party::Client(client), None, Some(task), |task| replay_log::outcome(how, task));
         let ending = match how {

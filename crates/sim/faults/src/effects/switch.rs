@@ -56,7 +56,6 @@ impl Rack<'_> {
         self.world.send_round(lane, to, at, round);
     }
 
-    /// Sends a packet with its bytes.
     fn send_out(&mut self, to: Address, mut packet: Packet, bytes: Handle) -> Result<(), String> {
         match &mut packet {
             Packet::Dispatch(Dispatch { payload, place, .. }) if self.scenario.keeps_no_bytes() => {

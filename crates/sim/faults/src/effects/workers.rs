@@ -99,7 +99,6 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// A task runs.
     fn serves(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
         let outlook = self.starts(worker, &run)?;
         let (now, core_at) = (self.world.now, self.core_of(worker));
