@@ -14,7 +14,6 @@ pub(crate) enum BenchError {
         "no arguments measures everything, decisions a part; --bless writes the table of instruction counts"
     )]
     Usage,
-    /// No such case.
     #[error("there is no case `{0}` to count")]
     Case(String),
     /// A file or folder cannot be read or written.

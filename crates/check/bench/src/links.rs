@@ -51,7 +51,6 @@ struct XdpLoad {
 /// The deciders, in the bench's order.
 const DECIDERS: [&str; 3] = ["a socket server", "the UDP switch", "XDP"];
 
-/// Reports all results of the bench.
 pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
     let XdpLinks::Measured { ratio, target_ratio, decisions_per_s, sent, made, loads } = run()? else {
         return Ok(());

@@ -31,7 +31,6 @@ pub struct Vector {
     pub shape: Shape,
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The final state.
     pub after: FinalState,
 }
 

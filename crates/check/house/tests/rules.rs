@@ -1,7 +1,7 @@
 //! Rules for every file of the repository. A failure names the file and the line.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sluice_house::{File, code_outside_tests, files, items_without_docs, root, rust_files};
 
@@ -55,28 +55,54 @@ fn instructions_that_a_plan_tells_are_those_of_the_bench() {
 }
 
 /// From there alone, a newcomer can find where an arrival is drawn, a packet travels and a promise is
-/// checked.
+/// checked. Each path is below the folder named before its table, or is a path from the root; a bare name is
+/// beside the path before it. `Type::function` is in the file named behind it.
 #[test]
 fn the_architecture_says_where_to_look_and_it_is_there() {
     let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let (_, where_to_look) = architecture.split_once("**Where to look**").expect("such a list");
+    let (_, where_to_look) = architecture.split_once("**Where to look.**").expect("such a list");
     let (where_to_look, _) = where_to_look.split_once("\n\n**").expect("more behind it");
-    let files: Vec<_> = rust_files().collect();
-    let spans: Vec<&str> = where_to_look.split('`').skip(1).step_by(2).collect();
-    let missing = spans.iter().enumerate().filter(|(at, span)| {
-        let is_in = |path: &str| files.iter().any(|file| file.name.contains(path));
-        match span.split_once("::") {
-            Some((_, name)) => {
-                let begins = [format!("fn {name}("), format!("fn {name}<")];
-                let beside = spans.get(at + 1).copied().unwrap_or_default();
-                let is_there = |text: &str| begins.iter().any(|begin| text.contains(begin));
-                !files.iter().any(|file| file.name == beside && is_there(&file.text))
-            }
-            None if span.starts_with("crates/") => !is_in(span),
-            None => span.contains(".rs") && !is_in(&format!("/{span}")),
+    let (mut folder, mut found, mut missing) = (String::new(), 0, Vec::new());
+    for line in where_to_look.lines() {
+        let spans: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+        if !line.starts_with('|') {
+            folder = spans.first().map_or(folder, |named| (*named).to_owned());
+            continue;
         }
-    });
-    assert_none(missing.map(|(_, span)| format!("ARCHITECTURE.md: `{span}`")));
+        let paths = resolved(&folder, &spans);
+        found += paths.iter().flatten().count();
+        for (at, span) in spans.iter().enumerate() {
+            let file = paths[at..].iter().flatten().next();
+            let is_there = match span.split_once("::") {
+                Some((_, name)) => file.is_some_and(|file| {
+                    let text = fs::read_to_string(root().join(file)).unwrap_or_default();
+                    text.contains(&format!("fn {name}(")) || text.contains(&format!("fn {name}<"))
+                }),
+                None => paths[at].as_ref().is_none_or(|path| root().join(path).exists()),
+            };
+            missing.extend((!is_there).then(|| format!("ARCHITECTURE.md: `{span}` in `{folder}`")));
+        }
+    }
+    assert!(found > 50, "{found} paths: the list has another form than this test reads");
+    assert_none(missing.into_iter());
+}
+
+/// The path of each span that names a file or folder.
+fn resolved(folder: &str, spans: &[&str]) -> Vec<Option<PathBuf>> {
+    let mut beside = PathBuf::from(folder);
+    let is_name = |span: &str| [".rs", ".css"].iter().any(|ending| span.ends_with(ending));
+    let resolve = |span: &&str| {
+        if span.contains('/') {
+            let path = Path::new(folder).join(span);
+            let path = if root().join(&path).exists() { path } else { PathBuf::from(span) };
+            let is_folder = root().join(&path).is_dir();
+            beside = if is_folder { path.clone() } else { path.parent().unwrap_or(&path).to_owned() };
+            Some(path)
+        } else {
+            is_name(span).then(|| beside.join(span))
+        }
+    };
+    spans.iter().map(resolve).collect()
 }
 
 #[test]

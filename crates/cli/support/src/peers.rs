@@ -28,7 +28,6 @@ const FEW: f64 = 0.5;
 /// How a worker differs from its peers: pairs of its own value and the median of theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PeerDifference {
-    /// The number of its peers.
     pub peers: usize,
     /// The mean service time, in ns.
     pub service: Option<(f64, f64)>,

@@ -21,11 +21,9 @@ use sluice_rpc::Remote;
 use crate::fail::{Failure, Outcome};
 use crate::print;
 
-/// A running rack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunningRack {
-    /// The rack's name.
     name: String,
     /// The address of the controller.
     controller: String,

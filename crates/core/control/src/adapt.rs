@@ -97,7 +97,6 @@ pub(crate) struct Adapting {
     pub(crate) due: Option<Nanos>,
 }
 
-/// One agent's report.
 #[derive(Debug)]
 pub(crate) struct AgentReport {
     pub(crate) server: String,

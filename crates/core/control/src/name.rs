@@ -34,10 +34,8 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
 /// Why a text is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
 pub enum NameError {
-    /// The name is empty.
     #[error("a name needs at least one letter or digit")]
     Empty,
-    /// The name is too long.
     #[error("a name of {bytes} bytes is too long; {NAME_BYTES_MAX} are the most")]
     TooLong { bytes: usize },
     /// The name holds a character that no name may hold.

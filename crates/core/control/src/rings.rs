@@ -77,7 +77,6 @@ pub struct RingPlace {
     /// The server's life: another life may lay its memory out in another way.
     pub life: u64,
     pub slots: u32,
-    /// Bytes of a slot.
     pub slot_bytes: u32,
 }
 

@@ -29,7 +29,6 @@ pub(crate) const EMPTY_FOR: Nanos = Nanos::from_millis(1_000);
 const WATCHES_A_LEASE: u64 = 10;
 pub(crate) const WATCH_LEASES: u64 = 2;
 
-/// One slice.
 #[derive(Debug)]
 pub(crate) struct Slice {
     pub(crate) name: String,

@@ -43,7 +43,6 @@ pub struct Dispatch {
     pub task: TaskId,
     /// Which try this is.
     pub attempt: Attempt,
-    /// The task's type.
     pub task_type: TaskType,
     /// The priority, as submitted.
     pub priority: u8,
@@ -94,7 +93,6 @@ pub struct Reply {
     pub task: TaskId,
     /// The try that this answers.
     pub attempt: Attempt,
-    /// The task's type.
     pub task_type: TaskType,
     pub status: ReplyStatus,
     /// Time in the switch's queue, in nanoseconds, saturating.
@@ -241,9 +239,7 @@ pub struct Reject {
     pub task: TaskId,
     /// The try that was refused.
     pub attempt: Attempt,
-    /// The task's type.
     pub task_type: TaskType,
-    /// The reason.
     pub reason: RejectReason,
     /// How many tasks behind this one in its [`TaskJob`] are refused for the same reason; 0 if it came
     /// alone.
@@ -286,7 +282,6 @@ pub enum BytesOf {
 /// A request for bytes, straight from host to host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
-    /// Which bytes.
     pub of: BytesOf,
     /// The worker that runs or ran the task.
     pub worker: WorkerId,
@@ -306,7 +301,6 @@ pub struct Need {
 /// Bytes that a NEED asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Which bytes.
     pub of: BytesOf,
     /// The worker that runs or ran the task.
     pub worker: WorkerId,

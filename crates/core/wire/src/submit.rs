@@ -58,7 +58,6 @@ pub struct Submit {
     pub task: TaskId,
     /// Which try this is.
     pub attempt: Attempt,
-    /// The task's type.
     pub task_type: TaskType,
     /// The task's class, 0 first, if the switch has classes of tasks; otherwise only carried through.
     pub priority: u8,

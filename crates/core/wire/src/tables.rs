@@ -265,7 +265,6 @@ pub enum TableOp {
     ReadType(TaskType),
     /// Set the labels of their slice that tasks of a type need, beside those that a task names itself.
     SetNeeds(TaskType, Labels),
-    /// Set a slice's row.
     SetSlice(SliceId, SliceRow),
     /// Ask for a slice's state.
     ReadSlice(SliceId),

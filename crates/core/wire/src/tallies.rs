@@ -15,7 +15,6 @@ pub struct SliceTally {
     pub overloads: u32,
     /// The sum of the idle shares of workers with an acceptable slowdown, in thousandths of a worker.
     pub idle_milli: u32,
-    /// The workers and their depths.
     pub depths: Vec<(WorkerId, u8)>,
     /// Tasks that these workers ended.
     pub tasks: u64,

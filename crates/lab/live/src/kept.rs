@@ -74,7 +74,6 @@ const TASKS_MIN: u64 = 1_000;
 /// The largest integer in TOML.
 const SEED_MAX: u64 = i64::MAX as u64;
 
-/// The settings of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SweepSettings {

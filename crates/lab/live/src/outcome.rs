@@ -10,7 +10,6 @@ use sluice_stats::{Measured, Paired, Summary, paired, summarize};
 use super::live_sweep::{LivePolicy, LiveSweep, WARM_UP_PART};
 use super::record::LiveReplication;
 
-/// The only panel.
 const PANEL: &str = "live";
 
 /// How far prediction and measurement may differ, as a share of the prediction.

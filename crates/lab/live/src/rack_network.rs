@@ -13,13 +13,11 @@ use sluice_support::flags::Io;
 use sluice_switchd::rpc::Guard;
 use sluice_switchd::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
 
-/// A rack's network.
 pub(super) enum RackNetwork {
     Loopback,
     Links(RackSpaces),
 }
 
-/// A running switch.
 pub(super) struct RunningSwitch {
     pub(super) handle: SwitchHandle,
     pub(super) thread: JoinHandle<Result<(), KernelError>>,

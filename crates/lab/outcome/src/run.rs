@@ -13,7 +13,6 @@ use crate::study::{SliceDepths, Sustained};
 pub struct RunResult {
     /// The schema that this value follows.
     pub schema: &'static str,
-    /// The name of the run.
     pub name: String,
     /// The version of Sluice that ran it.
     pub sluice: &'static str,
@@ -104,7 +103,6 @@ pub struct TaskCounts {
     pub unknown_by: BTreeMap<&'static str, u64>,
     /// Tasks without any answer.
     pub lost: u64,
-    /// Attempts of all tasks.
     pub attempts: u64,
 }
 
@@ -277,7 +275,6 @@ pub struct VerdictNumbers {
     pub occupancy_p99: u32,
     /// The share of the time in which the worker was idle.
     pub idle_share: f64,
-    /// The number of samples.
     pub samples: u64,
     /// How many tasks the worker ended.
     pub tasks: u64,

@@ -9,7 +9,6 @@ use super::show;
 /// The weakest and the strongest colour, in per cent.
 const COLOUR: (f64, f64) = (4.0, 62.0);
 
-/// The map.
 pub(super) fn heat(html: &mut Html, map: &HeatMap) {
     let strength = strengths(map);
     html.element(tag("section").with("id", format_args!("heat-{}", map.id)), |html| {

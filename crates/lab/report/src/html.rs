@@ -27,7 +27,6 @@ impl Html {
         self.out.push_str(markup);
     }
 
-    /// Text.
     pub(crate) fn text(&mut self, text: impl Display) {
         // Writing to a string cannot fail.
         let _ = write!(Escaper(&mut self.out), "{text}");

@@ -42,7 +42,6 @@ impl DisplayScale {
     }
 }
 
-/// A number with its unit.
 pub(crate) fn quantity(value: f64, unit: Unit) -> String {
     let shown = DisplayScale::suiting(value.abs(), unit);
     shown.with_name(&shown.number(value))

@@ -108,7 +108,6 @@ fn price_and_gain(out: &mut String, panel: &Panel, columns: Option<usize>) {
     }
 }
 
-/// The points of a panel.
 fn all_points(out: &mut String, panel: &Panel, columns: Option<usize>) {
     let mut gives_way = Vec::from([
         (5, "p95"),

@@ -245,7 +245,6 @@ impl<'k> Evaluator<'k> {
         if wanted.response { found.less(self.client_path_ns(case)) } else { found }
     }
 
-    /// The metric's number part by part.
     fn in_parts(&self, id: &PointId, wanted: &ClassMetric) -> Option<Arc<NumberInParts>> {
         let class = wanted.class.as_deref().and_then(|name| self.bench.class(id.case, name));
         let number = self.known.in_parts(id, (self.metric_of(wanted), class))?;

@@ -11,7 +11,6 @@ use super::error::StudyError;
 pub struct ClassMetric {
     /// The class; `None` for all tasks.
     pub class: Option<String>,
-    /// The metric.
     pub metric: Metric,
     /// Whether the time is the response: from the arrival at the first switch to the end of service (Horus
     /// §4.1), without the client's way to that switch and without the way back. The metric is then the

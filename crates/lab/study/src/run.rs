@@ -35,7 +35,6 @@ pub struct Job {
 pub enum Step<'j> {
     /// A round of these jobs begins.
     Round(&'j [Job]),
-    /// One of the jobs is done.
     Done(&'j Job),
 }
 

@@ -132,7 +132,6 @@ impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
         self
     }
 
-    /// Now.
     pub(crate) fn now(&self) -> Nanos {
         (self.slice.clock)()
     }

@@ -56,7 +56,6 @@ pub enum NetError {
     NotForCores {
         /// The unsupported setting.
         what: &'static str,
-        /// Why not.
         why: &'static str,
     },
     /// The adaptive agent cannot start: follow the text.

@@ -74,7 +74,6 @@ where
 pub struct Task<'a> {
     /// The client's bytes. They come from outside, so they may be anything.
     pub bytes: &'a [u8],
-    /// The task's type.
     pub task_type: TaskType,
     /// The task's name; a repeat has the same name.
     pub id: TaskId,

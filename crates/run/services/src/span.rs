@@ -19,7 +19,6 @@ pub(crate) fn encode_with_reply(span: Nanos, reply_bytes: u32) -> [u8; 12] {
     request
 }
 
-/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) span: Nanos,

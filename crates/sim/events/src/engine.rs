@@ -26,7 +26,6 @@ pub enum WorldEvent<C, M = Mail> {
     Timer,
     /// The node's clock expires. Its time stays until it is set again, or to never.
     Clock,
-    /// An event that was scheduled.
     Scheduled(C),
 }
 

@@ -18,7 +18,6 @@ impl Keys {
         Self { keys: [key; GROUP], pairs: [key; GROUP / 2] }
     }
 
-    /// Sets the key at this place.
     #[inline]
     pub(crate) fn set(&mut self, place: usize, key: u128) {
         self.keys[place % GROUP] = key;

@@ -60,7 +60,6 @@ impl Heads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventSource(u16);
 
-/// Kinds of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SourceKind {
     EventQueue,
@@ -74,7 +73,6 @@ impl EventSource {
     const KIND_SHIFT: u32 = SOURCES_MAX.ilog2();
     const NODE_SHIFT: u32 = 8;
 
-    /// The source with this number and kind.
     pub(crate) const fn new(source: usize, kind: SourceKind) -> Self {
         Self(source as u16 | (kind as u16) << Self::KIND_SHIFT)
     }
@@ -85,7 +83,6 @@ impl EventSource {
         Self(self.0 & ((1 << Self::NODE_SHIFT) - 1) | (node as u16) << Self::NODE_SHIFT)
     }
 
-    /// The number of the source.
     #[inline]
     pub(crate) const fn source(self) -> usize {
         self.0 as usize % SOURCES_MAX
@@ -97,7 +94,6 @@ impl EventSource {
         (self.0 >> Self::NODE_SHIFT) as u8
     }
 
-    /// The kind of the source.
     #[inline]
     pub(crate) const fn kind(self) -> SourceKind {
         match self.0 >> Self::KIND_SHIFT & 3 {

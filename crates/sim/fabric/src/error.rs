@@ -34,7 +34,6 @@ pub enum FabricError {
         link: usize,
         /// The end that does not exist.
         end: String,
-        /// How many hosts there are.
         hosts: u32,
         switches: u32,
     },
@@ -47,10 +46,7 @@ pub enum FabricError {
     },
     /// There are fewer than two hosts.
     #[error("a fabric of {hosts} hosts: give at least 2")]
-    Hosts {
-        /// How many there are.
-        hosts: u32,
-    },
+    Hosts { hosts: u32 },
     /// Two hosts without a path between them.
     #[error("no path leads from switch {from} to host {host}: add links")]
     Apart {

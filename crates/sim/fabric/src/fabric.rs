@@ -57,7 +57,6 @@ pub struct FabricCounts {
     pub hosts: HostCounts,
     /// The counts of the flowlet tables.
     pub flowlets: FlowletCounts,
-    /// The counts of all pacers.
     pub pacers: PacerCounts,
     /// How many gaps a pacer has yet to learn before it holds frames; the most of any pacer.
     pub gaps_to_learn: u32,

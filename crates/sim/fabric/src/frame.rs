@@ -48,7 +48,6 @@ impl FrameSizes {
     }
 }
 
-/// The kind of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// Carries a part of a flow.

@@ -87,7 +87,6 @@ impl FrameTracker {
         (self.again.max(sender.acked)..self.lost_before.min(sender.next)).find(|frame| !self.told.has(*frame))
     }
 
-    /// A frame was sent again.
     pub(crate) const fn sent_again(&mut self, frame: u32) {
         self.again = frame + 1;
     }

@@ -114,7 +114,6 @@ impl Hosts {
         })
     }
 
-    /// A flow begins.
     pub(crate) fn begin(&mut self, wires: &mut Wires, spec: FlowSpec) {
         let frames = self.sizes.count(spec.bytes) as u32;
         let line = self.lines_mbps[spec.from.index()];
@@ -249,7 +248,6 @@ impl Hosts {
         self.offer(wires, to);
     }
 
-    /// The counts so far.
     pub(crate) const fn counts(&self) -> HostCounts {
         self.counts
     }

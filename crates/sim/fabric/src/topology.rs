@@ -30,9 +30,7 @@ impl Default for LinkSpeed {
 /// One end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricEnd {
-    /// At a host.
     Host(HostId),
-    /// At a switch.
     Switch(SwitchId),
 }
 

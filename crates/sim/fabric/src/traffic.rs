@@ -17,7 +17,6 @@ use crate::wiring::Wiring;
 /// The traffic that a fabric has to carry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// The sizes of flows.
     pub sizes: FlowSizes,
     /// What hosts send on average, as a share of their links, without headers and answers.
     pub load: f64,

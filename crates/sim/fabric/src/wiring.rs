@@ -97,7 +97,6 @@ impl Wiring {
         paths
     }
 
-    /// A switch's ports.
     pub(crate) fn ports_of(&self, switch: SwitchId) -> core::ops::Range<usize> {
         self.firsts[switch.index()] as usize..self.firsts[switch.index() + 1] as usize
     }

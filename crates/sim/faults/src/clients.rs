@@ -1,12 +1,10 @@
 //! The clients' processes: a node as in curves (`nodes::client`), the bytes that it keeps, and the
 //! application that submits its tasks.
 
-mod side;
-
-use sluice_host::client::{Client, ClientSettings};
+use sluice_host::client::{Action, Client, ClientSettings};
 use sluice_nodes::Node;
 use sluice_nodes::names;
-use sluice_wire::{Handle, Incarnation, Nanos, Payload};
+use sluice_wire::{Handle, Incarnation, Nanos, Packet, Payload};
 
 use super::bytes::Bytes;
 use super::hosts::{ControllerSession, SWITCH, client_at};
@@ -51,6 +49,25 @@ impl ClientProcess {
 }
 
 impl ClientProcess {
+    /// A new life of the process, which has lost its memory.
+    pub(super) fn restart(&mut self, incarnation: Incarnation) {
+        let (index, starts) = (self.index, self.starts + 1);
+        let node = Node::new(Client::new(incarnation, START), client_at(index, starts), SWITCH);
+        *self = Self { node, incarnation, starts, ..Self::new(index.into()) };
+    }
+
+    /// The machine handles a packet.
+    pub(super) fn receive(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        packet: &Packet,
+        out: &mut Vec<Action>,
+    ) {
+        self.in_hand = packet.payload().copied().unwrap_or_default();
+        self.node.machine.packet(now, settings, packet, out);
+    }
+
     /// The process gets another address.
     pub(super) fn change_address(&mut self) {
         self.starts += 1;
@@ -64,7 +81,7 @@ impl ClientProcess {
 
 /// The bytes of replies that come in parts.
 impl ClientProcess {
-    fn begin(&mut self, at: Handle, payload: Payload, have: u16) -> Result<(), String> {
+    pub(super) fn begin(&mut self, at: Handle, payload: Payload, have: u16) -> Result<(), String> {
         let all = pieces(&payload, self.in_hand.handle, have);
         match self.replies.insert(at, all) {
             Some(_) => Err(format!("promise 6: room was made twice under {at:?}")),
@@ -72,13 +89,13 @@ impl ClientProcess {
         }
     }
 
-    fn place(&mut self, at: Handle, offset: u32) -> Result<(), String> {
+    pub(super) fn place(&mut self, at: Handle, offset: u32) -> Result<(), String> {
         let all = self.replies.get_mut(&at).ok_or("promise 5: a part of a reply that is not there")?;
         put(all, offset, &self.in_hand)
     }
 
     /// A reply as its submitter gets it, with its whole content.
-    fn assembled(&self, reply: Payload) -> Payload {
+    pub(super) fn assembled(&self, reply: Payload) -> Payload {
         if !reply.has_more() {
             return reply;
         }

@@ -1,7 +1,5 @@
 //! The controller's process, its connection to the switch, and the calls that hosts make.
 
-mod calls;
-
 use std::collections::{BTreeMap, VecDeque};
 
 use sluice_control::{CallId, Controller, Plan, RdmaPlan, SlicePlan};
@@ -105,6 +103,24 @@ impl ControllerPair {
         let call = CallId(self.next_call);
         self.calls.insert(call, (host, life));
         call
+    }
+
+    /// The host and its life that made a call.
+    pub(super) fn caller(&self, call: CallId) -> Option<(Host, Life)> {
+        self.calls.get(&call).copied()
+    }
+
+    /// The same; the call ends.
+    pub(super) fn end_call(&mut self, call: CallId) -> Option<(Host, Life)> {
+        self.calls.remove(&call)
+    }
+
+    /// The present controller gets another connection to the switch.
+    pub(super) fn reconnect(&mut self) {
+        self.lines += 1;
+        self.present.life = self.lines;
+        self.present.answers.clear();
+        self.present.wakeup = Wakeup::NONE;
     }
 
     pub(super) fn stop(&mut self) {

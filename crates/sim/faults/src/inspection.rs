@@ -6,6 +6,7 @@ use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::{Feed, RingCounts, SliceState, TableAnswer, TableOp};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
+use super::cores::CoresScenario;
 use super::limits::{PROBE_LONGEST, START};
 use super::rack::Rack;
 
@@ -145,7 +146,9 @@ impl Rack<'_> {
         if waiting > 0 {
             return Err(format!("promise 4: the switch rests with {waiting} tasks that wait"));
         }
-        self.inspect_servers()?;
+        if let Some(program) = &mut self.switch.program {
+            self.servers.inspect(&mut **program)?;
+        }
         match self.scenario.program.traits().feed {
             Feed::Tokens { .. } => self.inspect_parked(),
             Feed::Polls { .. } | Feed::Pushed { .. } => {
@@ -201,14 +204,74 @@ impl Rack<'_> {
         }
     }
 
+    /// Promise 3 for a whole server: no more of a slice's tasks are granted to its lanes, or held by them,
+    /// than its cores have room for when they are idle.
+    pub(super) fn inspect_room(&mut self) -> Result<(), String> {
+        let Some(cores) = self.scenario.cores else { return Ok(()) };
+        for server in 0..cores.servers {
+            for slice in 0..self.scenario.slices {
+                let lanes = self.lanes_of(server, slice);
+                let Some(taken) = lanes.map(|lane| self.granted_or_held(lane)).sum::<Option<u32>>() else {
+                    continue;
+                };
+                if taken > cores.room_max() {
+                    let room = cores.room_max();
+                    return Err(format!(
+                        "promise 3: server {server} has room for {room} of slice {slice}'s tasks, and \
+                         {taken} are granted or held"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Promise 4: at rest a server's cores have no task, and for each slice as many tokens are parked as
+    /// the cores have room for.
+    fn inspect_room_at_rest(&mut self, cores: &CoresScenario) -> Result<(), String> {
+        for server in 0..cores.servers {
+            let held = self.servers_of_cores[server].held();
+            if held > 0 {
+                return Err(format!("promise 4: server {server} rests with {held} tasks on its cores"));
+            }
+            for slice in 0..self.scenario.slices {
+                let lanes = self.lanes_of(server, slice);
+                let parked: u32 = lanes.map(|lane| self.parked_of(lane).unwrap_or_default()).sum();
+                if parked != cores.room_max() {
+                    return Err(format!(
+                        "promise 4: server {server} rests with {parked} of {} tokens parked in slice {slice}",
+                        cores.room_max()
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lanes of a server that were started for a slice.
+    fn lanes_of(&self, server: usize, slice: usize) -> impl Iterator<Item = usize> + use<> {
+        let (all, slices) = (self.scenario.workers_per_server(), self.scenario.slices);
+        (server * all..(server + 1) * all).skip(slice).step_by(slices)
+    }
+
+    /// How many tasks are granted to a lane or held by it, without late tasks; `None` while this cannot be
+    /// known.
+    fn granted_or_held(&mut self, lane: usize) -> Option<u32> {
+        let process = &self.workers[lane];
+        let (Some(machine), Some(grant)) = (process.machine(), process.grant) else { return Some(0) };
+        let held = process.held_when_seen.unwrap_or_else(|| machine.stats().held);
+        let held = held.saturating_sub(process.late_in_hand.len() as u32);
+        Some(self.parked(grant.worker, grant)? + held)
+    }
+
     /// How many tokens of a running worker are parked in the switch; `None` if it is not registered there.
-    pub(super) fn parked_of(&mut self, worker: usize) -> Option<u32> {
+    fn parked_of(&mut self, worker: usize) -> Option<u32> {
         let grant = self.workers[worker].grant.filter(|_| self.workers[worker].lives())?;
         self.parked(grant.worker, grant)
     }
 
     /// How many tokens of this registration are parked in the switch.
-    pub(super) fn parked(&mut self, worker: WorkerId, grant: WorkerRegistration) -> Option<u32> {
+    fn parked(&mut self, worker: WorkerId, grant: WorkerRegistration) -> Option<u32> {
         let epoch = self.switch.epoch();
         let program = self.switch.program.as_mut().filter(|_| epoch == grant.epoch)?;
         match program.table(TableOp::ReadWorker(worker)) {

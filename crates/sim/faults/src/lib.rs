@@ -1,16 +1,15 @@
 //! Fault runs: a rack of the real state machines in virtual time, under losses, repeats, overtaking,
 //! delays, crashes and restarts. The runs check the protocol's promises.
 //!
-//! The nodes are those of curves (`nodes`); as there, files called `side` hold what happens to them. `rack`
-//! holds all parts. The parts stand in files that do not use `rack`, and what happens with them in files
-//! that do.
+//! The nodes are those of curves (`nodes`). Code calls downwards only: `run` passes each event to the file of
+//! its machine or failure; `effects` carries out what machines say, as in curves; `inspection` checks the
+//! promises from outside; `rack` holds all parts of a run; the parts are in the other files.
 //!
 //! One seed gives one run: [`run`] returns how its tasks ended or which promise broke, and [`replay`] also
 //! writes every packet. The checks never rely on what the machines claim: an oracle beside them counts what
 //! really ran.
 #![forbid(unsafe_code)]
 
-mod awaits;
 mod broken;
 mod budgets;
 mod bytes;
@@ -20,35 +19,29 @@ mod cores;
 mod crossings;
 mod drawing;
 mod early;
-mod enlisting;
+mod effects;
 mod event;
 mod gate;
-mod gray_failures;
 mod hosts;
 mod inspection;
 mod kind;
 mod labels;
-mod lanes;
-mod large;
 mod limits;
 mod long_times;
 mod many;
 mod network;
-mod operators;
 mod oracle;
 mod order;
 mod orders;
 mod partitions;
 mod passes;
 mod pieces;
-mod process_failures;
 mod rack;
 mod reckoning;
 mod replay_log;
-mod rivals;
+mod run;
 mod scenario;
 mod servers;
-mod session;
 mod switch;
 mod turns;
 mod workers;
@@ -57,7 +50,6 @@ pub use broken::Broken;
 pub use kind::{NotForServers, RackKind};
 pub use many::{Many, run_each, run_many};
 pub use oracle::Tally;
-use rack::Rack;
 pub use replay_log::{LogLine, Only, Party};
 
 /// Runs a rack, from the seed to the final check.
@@ -65,7 +57,7 @@ pub use replay_log::{LogLine, Only, Party};
 /// # Errors
 /// The first promise that broke.
 pub fn run(kind: &RackKind, seed: u64) -> Result<Tally, Broken> {
-    Rack::new(kind, seed, None).run()
+    run::run(kind, seed, None)
 }
 
 /// Runs a rack, with a line for every packet, call and failure.
@@ -73,5 +65,5 @@ pub fn run(kind: &RackKind, seed: u64) -> Result<Tally, Broken> {
 /// # Errors
 /// The first promise that broke.
 pub fn replay(kind: &RackKind, seed: u64, line: &mut dyn FnMut(&LogLine)) -> Result<Tally, Broken> {
-    Rack::new(kind, seed, Some(line)).run()
+    run::run(kind, seed, Some(line))
 }

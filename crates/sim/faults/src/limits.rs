@@ -2,7 +2,6 @@
 
 use sluice_wire::{Nanos, Serial};
 
-/// When faults end.
 pub(super) const FAULTS_END: Nanos = Nanos::from_millis(30);
 /// From this time on the rack must have recovered: every task submitted later gets a reply.
 pub(super) const SETTLED: Nanos = Nanos::from_millis(50);
@@ -35,3 +34,6 @@ pub(super) const PROBE_LONGEST: Nanos = Nanos::from_millis(2);
 pub(super) const START: Serial = Serial(u32::MAX - 7);
 /// How long after now a machine is woken at the soonest.
 pub(super) const SOONEST: Nanos = Nanos(1);
+/// The longest time between a pass's look at the clock and its arrival at the queue, while passes on other
+/// CPUs overtake it.
+pub(super) const PASS: Nanos = Nanos::from_micros(20);

@@ -3,7 +3,7 @@
 //!
 //! The other promises are checked beside it: tokens, queues and memory in `inspection` (3, 4, 6), servers
 //! in `enlisting` (4), the tokens that a pass admits in `passes` (3), the order of tasks in `order` and
-//! `labels` (8), and in `workers::side`, at the start of a service, whether a worker serves what it runs
+//! `labels` (8), and in `effects::workers`, at the start of a service, whether a worker serves what it runs
 //! (7), and within the task's budget (9; see `budgets`).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,29 +8,37 @@ use sluice_wire::{Nanos, Packet, RejectReason, Serial, SliceId, Submit, TaskType
 use super::gate::Bearer;
 use super::labels::Came;
 use super::limits::SLICES;
+use super::oracle::Oracle;
 use super::order;
-use super::rack::Rack;
+use super::scenario::Scenario;
+use super::switch::SwitchNode;
 
-impl Rack<'_> {
+impl SwitchNode {
     /// One pass of the switch; `None` if it is down.
-    pub(super) fn pass_gate(&mut self, now: Nanos, arrival: Arrival) -> Result<Option<Verdict>, String> {
-        let kept_out = bearer(&arrival).filter(|bearer| self.switch.gate.refuses(*bearer).is_some());
+    pub(super) fn pass(
+        &mut self,
+        now: Nanos,
+        arrival: Arrival,
+        scenario: &Scenario,
+        oracle: &mut Oracle,
+    ) -> Result<Option<Verdict>, String> {
+        let kept_out = bearer(&arrival).filter(|bearer| self.gate.refuses(*bearer).is_some());
         let before = kept_out.map(|bearer| self.let_in(bearer));
-        let Some(program) = &mut self.switch.program else { return Ok(None) };
+        let Some(program) = &mut self.program else { return Ok(None) };
         let was_round = matches!(arrival, Arrival::Round(_));
         let token = match &arrival {
             Arrival::Wire { packet: Packet::Token(token), .. } => Some(token.worker),
             _ => None,
         };
         let was_note = matches!(arrival, Arrival::Round(Circulating { cargo: Cargo::Note, .. }));
-        let queues = self.switch.queues.take().unwrap_or_else(|| order::queues(&**program));
+        let queues = self.queues.take().unwrap_or_else(|| order::queues(&**program));
         let verdict = program.pass(now, arrival);
         let left = order::queues(&**program);
-        self.switch.is_unseen = true;
-        self.switch.reckoning.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
+        self.is_unseen = true;
+        self.reckoning.check(now, &arrival, &verdict, scenario.worker_rows)?;
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
             // A program without targets refuses as busy by what waits at its workers, not in the switch.
-            let takes_targets = self.scenario.program.traits().takes_targets;
+            let takes_targets = scenario.program.traits().takes_targets;
             let waiting = match reject.reason {
                 RejectReason::QueueFull => queue_of(&mut **program, reject.task_type),
                 RejectReason::Busy
@@ -43,22 +51,22 @@ impl Rack<'_> {
                 }
                 _ => Vec::new(),
             };
-            self.oracle.rejected(reject, &waiting)?;
+            oracle.rejected(reject, &waiting)?;
         }
-        if self.scenario.program.traits().kinds > 1 {
-            let (labels, queues) = (&self.scenario.worker_labels, (&*queues, &*left));
+        if scenario.program.traits().kinds > 1 {
+            let (labels, queues) = (&scenario.worker_labels, (&*queues, &*left));
             let came = Came { token, was_round };
-            self.switch.fairness.check(labels, &mut **program, queues, (came, &verdict))?;
+            self.fairness.check(labels, &mut **program, queues, (came, &verdict))?;
         } else {
-            self.switch.order.check(self.scenario.program.traits().classes, &queues, &left, &verdict)?;
+            self.order.check(scenario.program.traits().classes, &queues, &left, &verdict)?;
         }
-        self.switch.queues = Some(left);
+        self.queues = Some(left);
         if let Some((worker, _)) =
             kept_out.filter(|bearer| Some(self.let_in(*bearer)) != before || dispatched(&verdict).is_some())
         {
             return Err(format!("promise 3: a token of worker {worker}, which is closed, was let in"));
         }
-        let gate = &self.switch.gate;
+        let gate = &self.gate;
         if was_note && let Some(worker) = dispatched(&verdict).and_then(|token| gate.refuses(token)) {
             return Err(format!("promise 3: a token of worker {worker} went round, and it is closed"));
         }
@@ -72,7 +80,7 @@ impl Rack<'_> {
     /// for workers whose tokens may not be admitted: polls are most of a run, so their cost decides how
     /// long a run takes.
     fn let_in(&mut self, (worker, _): Bearer) -> (Option<Serial>, [Option<RingCounts>; SLICES]) {
-        let Some(program) = &mut self.switch.program else { return (None, [None; SLICES]) };
+        let Some(program) = &mut self.program else { return (None, [None; SLICES]) };
         let granted = match program.table(TableOp::ReadWorker(worker)) {
             TableAnswer::Worker(state) => Some(state.seen),
             _ => None,

@@ -17,7 +17,6 @@ const SLACK: u32 = 2;
 const ROUNDS_OF_SLICE: u32 = 32 + 16;
 const ROUNDS_OF_WORKER: u32 = 16;
 
-/// One life of the switch.
 #[derive(Debug, Default)]
 pub(super) struct SwitchLife {
     /// The tries that may be in the switch, with their times of arrival, ages and budgets.

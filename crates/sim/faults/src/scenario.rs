@@ -19,7 +19,6 @@ use super::partitions::End;
 /// Workers of one core that share a server's memory.
 const WORKERS_PER_SERVER: usize = 2;
 
-/// A process failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessFailure {
     /// The process dies, and a new life of it starts after a while.
@@ -58,7 +57,6 @@ pub(super) enum ProcessFailure {
     ControllerRestart { down_for: Nanos },
 }
 
-/// A gray failure (`gray_failures`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GrayFailure {
     /// No packet gets from one end to the other; the opposite direction works.
@@ -135,6 +133,13 @@ impl Scenario {
     /// Whether the switch keeps no bytes of waiting tasks: servers or clients have them.
     pub(super) fn keeps_no_bytes(&self) -> bool {
         self.writes_ahead || self.program.traits().fetches
+    }
+
+    /// Changes a worker's quota from its next renewal on, if hosts choose depths.
+    pub(super) fn change_quota(&mut self, worker: usize, quota: u8) {
+        if self.program.traits().hosts_choose_depth && self.cores.is_none() {
+            self.quotas[worker] = quota;
+        }
     }
 
     /// Whether some worker cannot serve every slice.

@@ -1,10 +1,8 @@
 //! The switch's process: its program, its epoch, and the bytes that it keeps.
 
-mod side;
-
-pub(super) use side::PASS;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Parked, Program};
+use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Handle, Nanos, TaskId, Term};
 
 use super::bytes::Bytes;
@@ -88,6 +86,26 @@ impl SwitchNode {
     pub(super) const fn epoch(&self) -> Epoch {
         Epoch(self.life)
     }
+
+    /// Carries out an operation of the controller of this term, unless the switch obeys another controller;
+    /// `None` if it is down.
+    pub(super) fn operate(&mut self, by: Term, op: TableOp) -> Option<TableAnswer> {
+        let program = self.program.as_mut()?;
+        let obeyed = program.shape().term;
+        if !obeyed.obeys(by, &op) {
+            return Some(TableAnswer::Superseded(obeyed));
+        }
+        if let TableOp::SetSlice(slice, row) = op {
+            let limit = &mut self.limits[usize::from(slice.0)];
+            *limit = row.limit.max(*limit);
+        }
+        let answer = program.table(op);
+        (self.queues, self.is_unseen) = (None, true);
+        self.gate.written(&op);
+        // The switch stores the term in its state folder.
+        self.config.term = program.shape().term;
+        Some(answer)
+    }
 }
 
 fn config(scenario: &Scenario) -> Config {
@@ -116,8 +134,8 @@ fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArrivalContext {
     pub(super) bytes: Handle,
-    from: Option<Party>,
-    task: Option<TaskId>,
+    pub(super) from: Option<Party>,
+    pub(super) task: Option<TaskId>,
 }
 
 impl ArrivalContext {

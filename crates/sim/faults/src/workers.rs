@@ -1,7 +1,5 @@
 //! The workers' processes: a node as in curves (`nodes::worker`), the bytes that it keeps, and its end.
 
-mod side;
-
 use sluice_control::RingPlace;
 use sluice_host::worker::{Worker, WorkerSettings};
 use sluice_nodes::names;
@@ -13,7 +11,7 @@ use super::budgets::BeginUntil;
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
 use super::early::EarlyToken;
-use super::hosts::{ControllerSession, worker_at};
+use super::hosts::{ControllerSession, SWITCH, worker_at};
 use super::limits::PROBE_LONGEST;
 use super::oracle::Life;
 use super::pieces::Pieces;
@@ -74,6 +72,13 @@ impl WorkerProcess {
         }
     }
 
+    /// A new life of the process, which began as the worker `first`.
+    pub(super) fn start(&mut self, first: usize, life: Life) {
+        let (index, starts) = (self.index.into(), self.starts + 1);
+        let node = Some(Node::new(Worker::new(), worker_at(first as u16, starts), SWITCH));
+        *self = Self { node, life, starts, ..Self::new(index) };
+    }
+
     /// Ends the process, which loses its memory.
     pub(super) fn stop(&mut self) {
         self.node = None;
@@ -98,7 +103,7 @@ impl WorkerProcess {
         self.node.as_ref().map(|node| &node.machine)
     }
 
-    fn late(&self) -> u64 {
+    pub(super) fn late(&self) -> u64 {
         self.machine().map_or(0, |machine| machine.stats().late)
     }
 

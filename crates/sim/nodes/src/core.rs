@@ -14,7 +14,6 @@ pub struct TaskRun {
     /// The machine's number for it.
     pub slot: u64,
     pub task: TaskId,
-    /// Of what type it is.
     pub task_type: TaskType,
     pub payload: Payload,
     pub started: Nanos,

@@ -18,7 +18,6 @@ pub enum WorkerEffect<'a> {
     Report(&'a Reply),
     /// A reply leaves for its client; no program looks at it.
     Reply(Address, &'a Reply),
-    /// A task runs.
     Run(TaskRun),
     /// A client is asked for bytes, which takes no time.
     Ask(Address, Packet),

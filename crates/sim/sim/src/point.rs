@@ -26,7 +26,6 @@ const TRACE_RATE_OFF_MAX: f64 = 0.005;
 pub struct Point {
     pub policy: Policy,
     pub testbed: Testbed,
-    /// The workload.
     pub workload: Workload,
     /// Tasks per second.
     pub rate_per_s: f64,
@@ -183,14 +182,12 @@ impl Point {
         }
     }
 
-    /// The index of a class's slice.
     pub(crate) fn slice_of(&self, class: &Class) -> usize {
         let slices = self.slices.iter().flatten();
         let mut names = slices.map(|(names, _)| names.split('+').any(|name| name == class.name));
         names.position(|is_named| is_named).unwrap_or(0)
     }
 
-    /// The workers of each slice.
     pub(crate) fn workers_by_slice(&self) -> Vec<u32> {
         match &self.slices {
             Some(slices) => slices.iter().map(|(_, workers)| *workers).collect(),

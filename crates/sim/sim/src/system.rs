@@ -61,7 +61,6 @@ const HIERARCHY_ARGUMENTS: &str = "spines=even, clients draw spines evenly: else
 const BALANCED_ARGUMENTS: &str =
     "flows=N, each client has N connections, each of which goes to one rack: else each task goes to any";
 
-/// The arguments of Horus.
 const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers on: else 1; \
     idle-rack=random, a spine takes any idle rack: else the newest; \
     told=replies, a leaf tells its mean after as many replies as workers: else when it moved by one from \

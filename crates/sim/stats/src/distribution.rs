@@ -9,7 +9,6 @@ pub(super) const VALUE_MAX: u64 = (1 << 40) - 1;
 
 /// There are 2¹⁰ cells from a value to its double, so values are kept to a thousandth.
 const CELLS_BITS: u32 = 10;
-/// The number of cells.
 const CELLS: usize = index_of(VALUE_MAX, CELLS_BITS) as usize + 1;
 
 /// A distribution of whole numbers: latencies in nanoseconds, slowdowns in thousandths.

@@ -9,7 +9,6 @@ use sluice_wire::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Warmup {
-    /// So many tasks.
     Tasks(u64),
     /// The tasks due before this time, in nanoseconds.
     TimeNs(u64),

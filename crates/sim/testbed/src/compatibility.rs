@@ -13,7 +13,6 @@ use crate::Testbed;
 /// The labels of a rack's workers and tasks, and the table of kinds and classes in each slice.
 #[derive(Clone, Debug)]
 pub struct LabelCompatibility {
-    /// The names of labels.
     pub names: LabelNames,
     /// The labels of each worker, by number.
     pub has: Vec<Labels>,

@@ -82,7 +82,6 @@ pub struct FabricTestbed {
 pub enum FlowletThreshold {
     /// So many round trips of the longest path.
     RoundTrips(u32),
-    /// This span.
     Span(Nanos),
 }
 

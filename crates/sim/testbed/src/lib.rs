@@ -167,17 +167,12 @@ pub struct Faults {
     /// The longest delay of a packet that is out of order.
     #[serde(with = "span")]
     pub reorder_by: Nanos,
-    /// SUBMITs.
     pub submit: Rates,
-    /// DISPATCHes.
     pub dispatch: Rates,
-    /// REPLYs.
     pub reply: Rates,
     /// TOKENs, also as polls.
     pub token: Rates,
-    /// REJECTs.
     pub reject: Rates,
-    /// PROBEs.
     pub probe: Rates,
     /// ANSWERs, also to polls.
     pub answer: Rates,
@@ -204,7 +199,6 @@ pub struct Rates {
 pub struct Stalls {
     /// Stalls per second and worker, at random times; zero for none.
     pub per_s: f64,
-    /// The length of each stall.
     #[serde(with = "span")]
     pub length: Nanos,
     /// The workers, by number from 0; empty for all.

@@ -50,10 +50,9 @@ pub struct RackLayout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Outage {
-    /// The leaf, by its rack's index; or
+    /// The leaf, by its rack's index; without one the spine fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf: Option<u32>,
-    /// the spine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spine: Option<u32>,
     #[serde(with = "span")]

@@ -13,7 +13,6 @@ use toml::de::{DeTable, DeValue, Deserializer, Error};
 pub struct TomlComplaint {
     /// At which byte, as far as that is known.
     pub at: Option<usize>,
-    /// In which line.
     pub line: Option<usize>,
     /// What, in one line: of an unknown key with the nearest known one.
     pub why: String,

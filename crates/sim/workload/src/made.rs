@@ -12,7 +12,6 @@ use sluice_events::dice::Dice;
 /// Its name in place of a file.
 pub(super) const MADE: &str = "made";
 
-/// How many tasks it has.
 const TASKS: usize = 20_000;
 /// The mean gap between two jobs, and the median time of a task, in µs.
 const GAP_US: f64 = 5_000_000.0;

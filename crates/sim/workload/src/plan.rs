@@ -20,7 +20,6 @@ pub enum Arrivals {
     Even,
     /// Independent arrivals, at a rate and with a mix that change with time.
     Plan(PhasePlan),
-    /// The arrivals of a trace.
     Trace(Arc<Trace>),
     /// Flows of a fabric's hosts: independent arrivals, each to another host.
     Flows(Arc<Flows>),

@@ -96,7 +96,6 @@ pub(crate) fn runs(args: &FaultRunsArgs) -> Outcome<()> {
     }
 }
 
-/// The progress of the runs.
 struct RunProgress<'a> {
     args: &'a FaultRunsArgs,
     first: u64,

@@ -11,7 +11,6 @@ use sluice_switch::registry::About;
 
 use crate::args::PoliciesArgs;
 
-/// A policy in the list.
 #[derive(Serialize)]
 struct ListedPolicy {
     name: &'static str,

@@ -57,7 +57,6 @@ impl RequestedStudy<'_> {
         PathBuf::from("out").join(self.command).join(format!("{name}-{:08x}", hasher.finish() as u32))
     }
 
-    /// The checked plan.
     fn bench(&self) -> Outcome<CheckedPlan> {
         let setting = self.setting;
         if !(0.0..=1.0).contains(&setting.large) {
@@ -195,7 +194,6 @@ impl RequestedStudy<'_> {
         Ok(f64::from(workers) * 1e9 / self.workload()?.mean_service_ns())
     }
 
-    /// A trace's own rate.
     fn trace_rate(&self) -> Outcome<f64> {
         match self.workload()?.arrivals {
             Arrivals::Trace(trace) => Ok(trace.rate_per_s()),

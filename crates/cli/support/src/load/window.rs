@@ -46,7 +46,6 @@ impl Window {
         self.filling.kinds[kind].due += 1;
     }
 
-    /// A task ended.
     pub(super) fn ended(&mut self, ended: &TaskEnd) {
         let Ending::Reply { failed: false, worker_wait, service, .. } = ended.ending else { return };
         let latency = ended.at.since(ended.due);

@@ -35,7 +35,6 @@ pub(super) fn read(name: &str, text: &str) -> Outcome<Plan> {
     form.plan().map_err(|conflict| complain(TomlComplaint::of(text, &conflict.path, &conflict.why)))
 }
 
-/// Writes a whole plan.
 pub(super) fn write(plan: &Plan) -> Result<String, String> {
     toml::to_string(&PlanForm::of(plan)).map_err(|why| why.to_string())
 }
@@ -78,7 +77,6 @@ struct PlanForm {
     event: Vec<Event>,
 }
 
-/// The number of a type.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 struct TypeNumber(#[serde(deserialize_with = "keys::whole::<_, _, 1, 65535>")] u16);

@@ -54,7 +54,6 @@ fn parsed<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|why: T::Err| why.to_string())
 }
 
-/// A value as text.
 pub(super) mod text {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};

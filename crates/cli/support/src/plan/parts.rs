@@ -55,7 +55,6 @@ pub struct Plan {
     /// The names of task types.
     pub types: Types,
     pub slices: Vec<SlicePlan>,
-    /// The workers, one by one.
     pub workers: Vec<WorkerPlan>,
     /// The database behind `rocksdb` workers.
     pub rocksdb: RocksArgs,
@@ -173,7 +172,6 @@ pub struct WorkerPlan {
     pub slice: String,
     /// The worker's rack, from 1, if the plan says; only for racks below a spine.
     pub rack: Option<u16>,
-    /// The worker's labels.
     pub labels: Vec<String>,
     pub service: ServicePlan,
     /// How many tasks the worker may have granted or held, if the plan says.

@@ -44,7 +44,6 @@ pub enum Request {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spread {
-    /// Not at all.
     #[default]
     Constant,
     /// Exponentially.

@@ -13,7 +13,6 @@ use super::heading::Heading;
 use crate::board::{BoardState, LoadNow, NoteKind, RackNow, RunStart, SliceNow, SwitchNow, WorkerNow};
 use crate::peers;
 
-/// Rows of the heading.
 const HEAD_ROWS: u16 = 4;
 /// The widths of the columns of types.
 const TYPE_WIDTHS: [u16; 9] = [8, 7, 9, 8, 8, 8, 12, 6, 6];
@@ -43,7 +42,6 @@ const GOOD: Style = Style::new().fg(Color::Green);
 const WARN: Style = Style::new().fg(Color::Yellow);
 const BAD: Style = Style::new().fg(Color::Red);
 
-/// Draws the whole state.
 pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &BoardState) {
     let load = known.load.clone().unwrap_or_default();
     let rack = known.rack.clone().unwrap_or_default();

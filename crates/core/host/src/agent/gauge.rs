@@ -37,7 +37,6 @@ impl Sample {
 /// The statistics of an interval's samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Numbers {
-    /// How many samples there are.
     pub samples: u64,
     /// How many tasks ended.
     pub tasks: u64,

@@ -163,7 +163,6 @@ pub enum CutOff {
     Client,
     /// In the switch: when it came, or when a token took it.
     Switch,
-    /// At a worker.
     Worker,
 }
 
@@ -197,7 +196,6 @@ pub enum RefusedWhy {
     NoClass {
         /// The priority that was asked for.
         priority: u8,
-        /// How many classes there are.
         classes: u8,
     },
 }

@@ -77,7 +77,6 @@ pub struct AssignedService {
 pub struct AllocatorSettings {
     /// How cores are assigned.
     pub assignment: Assignment,
-    /// The number of cores.
     pub cores: usize,
     pub services: Vec<AssignedService>,
     /// With dedicated cores: the service that gets the cores that no other wants.

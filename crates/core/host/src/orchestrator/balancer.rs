@@ -22,7 +22,6 @@ use super::levels::Levels;
 
 /// The largest depth: requests of one priority that a core may hold.
 const DEPTH_MAX: u32 = 1_024;
-/// Bits of a core's number.
 const CORE_BITS: u32 = CORES_MAX.trailing_zeros();
 /// A rank and a core's number share 32 bits, of which one is the sign of a difference of ranks.
 const RANK_MAX: u32 = (u32::MAX >> 1 >> CORE_BITS) - 1;

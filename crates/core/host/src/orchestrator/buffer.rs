@@ -12,7 +12,6 @@ use sluice_wire::Nanos;
 use super::error::OrchestratorSetupError;
 use super::ids::{RequestHandle, SERVICES_MAX, ServiceId};
 
-/// Bytes of a word.
 pub(super) const WORD_BYTES: u32 = 64;
 const WORDS_MAX: u32 = 1 << 20;
 /// No slot.

@@ -93,12 +93,10 @@ pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The services of a mask.
 pub(super) fn services(mask: u64) -> impl Iterator<Item = ServiceId> {
     bits(mask).map(|number| ServiceId(number as u8))
 }
 
-/// A set of cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CoreSet(pub(super) [u64; CORES_MAX / 64]);
 

@@ -16,7 +16,6 @@ pub(super) const GAPS_MAX: u32 = 1 << 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GapShare(u16);
 
-/// All of the gaps.
 const ALL: u64 = 10_000;
 
 impl GapShare {

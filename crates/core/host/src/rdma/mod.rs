@@ -48,7 +48,6 @@ pub struct Placed<'a> {
     pub region: RegionId,
     /// The offset of the first byte in the region. All bytes fit behind it.
     pub offset: usize,
-    /// The bytes.
     pub bytes: &'a [u8],
 }
 

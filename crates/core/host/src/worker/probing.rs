@@ -54,7 +54,6 @@ impl Probing {
         self.nonce = Nonce(nonce.0);
     }
 
-    /// The next nonce.
     pub(super) fn next_nonce(&mut self) -> Nonce {
         self.nonce = Nonce(self.nonce.0.wrapping_add(1));
         self.nonce

@@ -114,7 +114,6 @@ pub enum Action {
         /// Names this run.
         slot: u64,
         task: TaskId,
-        /// The task's type.
         task_type: TaskType,
         /// The task's bytes.
         payload: Payload,

@@ -20,10 +20,7 @@ pub enum HorusError {
     #[error(
         "{tasks} tasks do not fit an average of 16 bits before the point: expect at most 65,535 a worker"
     )]
-    AverageTooLarge {
-        /// How many tasks there were.
-        tasks: u32,
-    },
+    AverageTooLarge { tasks: u32 },
     /// The leaf has no row: give it one first.
     #[error("leaf {} is not linked to this spine: give it a row first", .leaf.0)]
     UnknownLeaf {

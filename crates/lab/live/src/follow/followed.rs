@@ -27,7 +27,6 @@ pub(super) struct CaseResult {
     pub(super) simulated: Vec<SliceDepths>,
 }
 
-/// One live run.
 #[derive(Debug, Serialize)]
 pub(super) struct LiveRun {
     pub(super) sequence: Sequence,

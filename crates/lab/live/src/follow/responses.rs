@@ -51,7 +51,6 @@ pub(super) struct Window {
     pub(super) verdict: Verdict,
 }
 
-/// The p99 of each interval.
 pub(super) fn of_run(depths: &[SliceDepths], intervals: usize) -> Vec<f64> {
     in_intervals(depths, INTERVAL_NS, intervals, 0.0, |of| of.response_p99_ns)
 }

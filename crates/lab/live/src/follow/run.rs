@@ -38,7 +38,6 @@ const BEGINS_AFTER: Duration = Duration::from_millis(500);
 /// The time that a live run needs in addition to its length.
 const AROUND: Duration = Duration::from_secs(2);
 
-/// The result of a live run.
 pub(super) struct LiveRunResult {
     pub(super) depths: Vec<SliceDepths>,
     /// The 99th percentile of the sender's lateness, in nanoseconds of the emulated rack.

@@ -11,7 +11,6 @@ pub struct SliceDepths {
     pub slice: u32,
     /// Workers that serve the slice after the interval.
     pub workers: u32,
-    /// The mean of their depths.
     pub depth_mean: f64,
     /// The smallest.
     pub depth_min: u8,

@@ -44,7 +44,6 @@ pub enum Verdict {
     Agrees,
     /// The order or the shape agrees, throughout the interval; the number does not, or may not.
     AgreesInShape,
-    /// The number differs.
     Differs,
     /// The interval contains values that agree and values that do not.
     Undecided,

@@ -10,7 +10,6 @@ use super::{Estimate, Unit};
 pub struct HeatMap {
     /// The map's id, unique in the study.
     pub id: String,
-    /// The title.
     pub title: String,
     /// The unit of all numbers.
     pub unit: Unit,

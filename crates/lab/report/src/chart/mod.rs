@@ -24,7 +24,6 @@ pub(crate) use marks::{Px, Swatch, swatch};
 pub(crate) struct Chart {
     /// The label of the vertical axis.
     pub(crate) title: String,
-    /// The unit of the chart's values.
     pub(crate) unit: Unit,
     pub(crate) curves: Vec<Curve>,
     /// The paper's numbers, or our own for comparison.

@@ -183,15 +183,10 @@ pub enum Relation {
         /// The subject by whose value the quantity is divided, and its case; `None` for the quantity
         /// itself.
         over: Option<(Subject, usize)>,
-        /// The most.
         most: f64,
     },
     /// The quantity is at least this, at each rate.
-    AtLeast {
-        who: Subject,
-        /// The least.
-        least: f64,
-    },
+    AtLeast { who: Subject, least: f64 },
     /// The subjects' values ascend in this order; subjects in one place may be in any order.
     Order(Vec<Vec<Subject>>),
     /// The two subjects are closer to each other in another case than in this one.
@@ -208,9 +203,7 @@ pub enum Relation {
 pub struct SearchFor {
     /// The index of the case in the plan.
     pub case: usize,
-    /// The policy.
     pub run: PolicySetup,
-    /// The limit.
     pub limit: Limit,
 }
 

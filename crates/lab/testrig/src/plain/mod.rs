@@ -28,7 +28,6 @@ use crate::schedule::{DueTask, Planned, PlayCommand, Playback, Playing};
 /// The size of the group, and how its thread waits.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainOptions {
-    /// The number of workers.
     pub workers: usize,
     /// Whether all workers share one address, so that the kernel chooses among them (`SO_REUSEPORT`); if
     /// not, each has its own.

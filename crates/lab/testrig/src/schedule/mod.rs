@@ -24,7 +24,6 @@ const OFFER_AGAIN: Nanos = Nanos::from_micros(100);
 pub struct Planned<K = TaskType, B = [u8; INLINE_BYTES]> {
     /// The scheduled time, from the start of the schedule.
     pub due: Nanos,
-    /// The type of the task.
     pub kind: K,
     /// The task's urgency, for racks with priority classes.
     pub urgency: Urgency,

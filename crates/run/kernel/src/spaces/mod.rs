@@ -159,9 +159,7 @@ pub struct RackSpaces {
 #[derive(Debug)]
 pub struct HostSpace {
     pub space: Space,
-    /// The link's end at the switch.
     pub at_switch: LinkEnd,
-    /// The link's end at the host.
     pub at_host: LinkEnd,
     number: u8,
     has_ipv6: bool,

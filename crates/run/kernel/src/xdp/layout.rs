@@ -269,7 +269,6 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// The task in the cell.
     pub(super) const fn task(&self) -> TaskInRing {
         TaskInRing {
             client: ClientId(u16::from_be_bytes(self.client)),
@@ -281,7 +280,6 @@ impl Cell {
         }
     }
 
-    /// The token in the cell.
     pub(super) const fn token(&self) -> TokenInRing {
         TokenInRing { worker: WorkerId((self.word >> 32) as u16), generation: Generation(self.word as u32) }
     }
@@ -292,7 +290,6 @@ impl Cell {
 pub struct TaskInRing {
     pub client: ClientId,
     pub task: TaskId,
-    /// The attempt number.
     pub attempt: u16,
 }
 

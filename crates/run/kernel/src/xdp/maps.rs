@@ -69,7 +69,6 @@ pub(super) struct Maps {
 }
 
 impl Values {
-    /// The value at an index.
     pub(super) fn get<V: FromBytes>(&self, index: u32) -> V {
         let mut bytes = vec![0; size_of::<V>()];
         self.memory.read(index as usize * self.stride, &mut bytes);

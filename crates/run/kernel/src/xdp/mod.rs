@@ -90,7 +90,6 @@ pub struct XdpConfig {
 /// What the program did with a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameAction {
-    /// The frame was dropped.
     Dropped,
     /// The frame goes to the kernel's network stack.
     Passed,

@@ -18,7 +18,6 @@ const NAMED_MAX: usize = 8;
 /// A whole worker, in the unit of idle shares (thousandths).
 const WORKER_MILLI: u32 = 1_000;
 
-/// The interval as a message.
 pub(super) fn message(options: &AgentOptions, interval: &Interval, ended_unix_ns: u64) -> v1::AgentInterval {
     v1::AgentInterval {
         server: options.server.clone(),

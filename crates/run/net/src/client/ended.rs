@@ -23,7 +23,6 @@ pub struct EndedTask {
     /// When the task ended, on the clock of [`crate::clock::Clock`]. For a reply, the kernel's timestamp of
     /// its arrival.
     pub at: Nanos,
-    /// The task's outcome.
     pub outcome: Outcome,
 }
 

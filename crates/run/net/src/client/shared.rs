@@ -43,7 +43,6 @@ impl ClientShared {
         *self.type_names.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
-    /// The names of task types.
     pub(super) fn type_names(&self) -> Vec<(TaskType, String)> {
         self.type_names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -17,7 +17,6 @@ pub(super) const LANES: usize = 64;
 /// How many tasks may wait in one lane.
 const LANE_TASKS: usize = 256;
 
-/// The lane of a type.
 pub(super) const fn lane(task_type: TaskType) -> usize {
     task_type.0 as usize % LANES
 }

@@ -17,7 +17,6 @@ pub(super) const HELD_MAX: usize = 4_096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
     pub from: Endpoint,
-    /// The datagram's bytes.
     pub bytes: &'a [u8],
     /// When the datagram arrived: the kernel's stamp, or the time of the receive call if the socket takes
     /// no stamps.

@@ -30,7 +30,6 @@ pub fn read_anew() {
 
 /// The contents of PEM files that a value is made from.
 pub(crate) trait FromPemFiles: Clone {
-    /// The value made from the files.
     type Made: Clone;
 
     /// All of them.

@@ -61,7 +61,6 @@ impl MeasureArgs {
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does.
     pub verb: Verb,
     /// How many keys the operation reads.
     pub keys: u32,

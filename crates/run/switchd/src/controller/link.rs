@@ -115,7 +115,6 @@ impl Link {
     }
 }
 
-/// The runner has ended.
 struct RunnerEnded;
 
 struct SwitchConnection {

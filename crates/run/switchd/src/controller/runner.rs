@@ -154,7 +154,6 @@ pub(super) enum LeafWake {
     Stop,
 }
 
-/// The observer of a controller's state.
 pub(super) enum ControllerObserver {
     Nobody,
     /// A leaf's registration thread: it is told the sizes of the rack's pools.

@@ -49,7 +49,6 @@ enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// The peer of a connection.
 #[derive(Clone)]
 pub(super) struct ConnectionPeer {
     pub(super) from: IpAddr,

@@ -45,7 +45,6 @@ pub struct SwitchConfig {
 /// The place of a switch among others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SwitchPlace {
-    /// Alone.
     #[default]
     Alone,
     /// A spine, above leaves (Horus §3.3).

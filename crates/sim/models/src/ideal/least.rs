@@ -25,7 +25,6 @@ impl Least {
         u64::MAX >> self.entry_bits
     }
 
-    /// Sets an entry's number.
     #[inline]
     pub(super) fn set(&mut self, entry: usize, number: u64) {
         self.tree.set(entry, number.min(self.number_max()) << self.entry_bits | entry as u64);

@@ -19,7 +19,6 @@ impl<K: Ord + Copy> Tournament<K> {
         Self { nodes: vec![last; 2 * leaves], leaves }
     }
 
-    /// Sets an entry's key.
     #[inline]
     pub(crate) fn set(&mut self, entry: usize, key: K) {
         let mut best = key;

@@ -5,12 +5,10 @@ use sluice_wire::Nanos;
 /// A request, from its client on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QueuedRequest {
-    /// When it was due.
     pub(super) due: Nanos,
     pub(super) service: Nanos,
     pub(super) class: u8,
     pub(super) client: u32,
-    /// When it arrived in the queue.
     pub(super) arrived: Nanos,
     /// How long it waited there, once it is served.
     pub(super) waited: Nanos,

@@ -37,7 +37,6 @@ struct ServedCore {
     /// Requests with the times at which they arrived here.
     queue: VecDeque<(RequestId, Nanos)>,
     running: Option<(RequestId, Nanos)>,
-    /// Since when the core has been idle.
     idle_since: Option<Nanos>,
     is_granted: bool,
     /// Whether the core runs the batch service.

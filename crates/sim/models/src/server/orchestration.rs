@@ -46,7 +46,6 @@ pub enum Orchestration {
 /// When a dispatcher takes a core away from a request that has run for an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preempts {
-    /// It never does.
     Never,
     /// While requests wait, even if they only wait for the dispatcher while a core is idle.
     WhileOthersWait,

@@ -21,7 +21,6 @@ pub(super) struct SpreadQueues {
     cores_each: usize,
     /// The request that each core runs.
     running: Vec<Option<(RequestId, Nanos)>>,
-    /// The queue of each flow.
     flows: Vec<u32>,
     dice: Dice,
     /// The time to steal a request.

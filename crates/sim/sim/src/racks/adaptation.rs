@@ -42,7 +42,6 @@ struct WorkerDepth {
 /// The agents' decisions at the end of an interval.
 #[derive(Debug)]
 pub(super) struct IntervalEnd {
-    /// When the next interval ends.
     pub(super) next: Nanos,
     /// Whether the agents only advise.
     pub(super) advises: bool,

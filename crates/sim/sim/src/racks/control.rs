@@ -227,7 +227,6 @@ impl Control {
         node
     }
 
-    /// The registration of a worker.
     pub(super) fn worker_registration(&self, worker: usize, leaf: &SwitchNode) -> WorkerRegistration {
         let WorkerPosition { leaf: at, pool, number } = self.seats[worker];
         WorkerRegistration {

@@ -63,7 +63,6 @@ pub(super) struct CoreServer {
     pub(super) ended: VecDeque<(u16, u32)>,
 }
 
-/// A task in a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServerTask {
     pub(super) worker: usize,

@@ -10,7 +10,6 @@ pub(super) enum FabricSwitch {
     Spine(u32),
 }
 
-/// A step of an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OutageStep {
     Dies(FabricSwitch),

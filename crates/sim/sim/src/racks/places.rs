@@ -15,7 +15,6 @@ const CLOCKS: u8 = 4;
 /// The most pools in one world.
 pub(super) const POOLS_MAX: usize = (u8::MAX - CLOCKS) as usize;
 
-/// The address of a pool's clock.
 pub(super) fn clock_of(pool: usize) -> Address {
     assert!(pool < POOLS_MAX, "as many pools as nodes have clocks");
     Address::node(CLOCKS + pool as u8)

@@ -70,7 +70,6 @@ pub(super) struct RackSetup {
 /// The properties of each class's tasks.
 #[derive(Clone, Debug)]
 pub(super) struct ClassNeeds {
-    /// The slice of each class.
     pub(super) slice: Vec<usize>,
     /// How many bytes a large task has.
     pub(super) bytes: Vec<u16>,

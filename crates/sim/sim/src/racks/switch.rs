@@ -29,7 +29,6 @@ pub(super) struct SwitchNode {
     pub(super) lives: bool,
 }
 
-/// The program of a switch.
 #[derive(Debug)]
 pub(super) enum SwitchProgram {
     HorusSpine(Box<Spine>),
@@ -73,7 +72,6 @@ impl SwitchProgram {
         }
     }
 
-    /// A spine.
     pub(super) fn spine(system: System, config: Config) -> Result<Self, HorusError> {
         Ok(match system {
             System::Horus(reading) | System::Rain { reading, .. } => {

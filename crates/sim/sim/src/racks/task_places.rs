@@ -27,7 +27,6 @@ pub(super) enum Place {
 
 const PLACES: usize = Place::Lost as usize + 1;
 
-/// How many tasks are in each place.
 #[derive(Debug, Default)]
 pub(super) struct TaskPlaces {
     at: [u64; PLACES],

@@ -21,7 +21,6 @@ pub(crate) trait TaskObserver: Observer {
 
 impl TaskObserver for Recorder {}
 
-/// An observer of curves.
 #[derive(Debug)]
 pub(crate) struct CurveObserver<O>(pub(crate) O);
 

@@ -10,7 +10,6 @@ pub(super) enum Health {
     Fail,
 }
 
-/// One check.
 pub(super) struct Check {
     pub(super) what: &'static str,
     pub(super) health: Health,

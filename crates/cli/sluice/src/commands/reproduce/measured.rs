@@ -18,7 +18,6 @@ use sluice_workload::read_toml;
 
 /// The folder of the databases, one for each item size.
 const DATABASES: &str = "out/rocksdb-by-size";
-/// The only map.
 const MAP: &str = "scan";
 
 /// A plan of such a figure.

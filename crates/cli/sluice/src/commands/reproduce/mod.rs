@@ -44,7 +44,6 @@ struct FoundPlan {
 
 /// A figure's plan.
 enum Figure {
-    /// A figure that is simulated.
     Simulated(Box<Plan>),
     /// A figure that is measured on this machine.
     Measured(Box<measured::Plan>),

@@ -11,7 +11,6 @@ use super::shown;
 /// The controllers that are asked: a rack's, or that of each spine.
 pub(super) struct ControllerCallers(Vec<(String, ControllerCaller)>);
 
-/// The controllers' answers.
 pub(super) struct StatusSnapshot(Vec<ControllerAnswer>);
 
 struct ControllerAnswer {

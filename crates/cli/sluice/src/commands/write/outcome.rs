@@ -38,7 +38,6 @@ pub(super) struct WriteOutcome {
     taken: Option<ReceivedWrites>,
 }
 
-/// The pacer's results.
 #[derive(Debug, Serialize)]
 struct PacerResult {
     threshold_us: f64,

@@ -12,7 +12,6 @@ use crate::worker::engine::{
 };
 use crate::worker::recent::RecentMeter;
 
-/// A lane.
 pub(super) struct ServerLane {
     /// The index of the service among the server's.
     pub(super) service: usize,

@@ -214,7 +214,6 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         }
     }
 
-    /// A task has ended.
     #[inline]
     fn ends(&mut self, sender: PacketSource, task: TaskId, (attempts, tag): (u16, u64), how: &Outcome) {
         let TaskTag { class, intended } = TaskTag::unpack(tag);

@@ -22,7 +22,6 @@ const fn handed_down(arrival: &Arrival) -> Option<(TaskId, Endpoint)> {
     }
 }
 
-/// A pass of a switch.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::racks) struct SwitchPass {
     /// The address of the switch.
@@ -175,7 +174,6 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         SwitchPass { at, pool, tasks }
     }
 
-    /// The pool of a packet.
     #[inline]
     fn pool_of_packet(&self, from: Address, packet: PacketId) -> usize {
         if self.pools.len() == 1 { 0 } else { self.pool_of_many(from, packet) }

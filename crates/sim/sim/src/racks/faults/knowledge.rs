@@ -17,7 +17,6 @@ use crate::racks::switch::SwitchProgram;
 use crate::racks::world::SimulatedRacks;
 use crate::system::System;
 
-/// The only pool.
 const POOL: SliceId = SliceId(0);
 /// A mean that is less than the spine's by at least so many tasks is told.
 const TOLD_FROM: f64 = 1.0;

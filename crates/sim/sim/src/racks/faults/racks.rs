@@ -24,7 +24,6 @@ use crate::racks::places::{LEAVES, WORKERS};
 use crate::racks::watch::TaskObserver;
 use crate::racks::world::SimulatedRacks;
 
-/// A rack's controller.
 struct RackController {
     /// The controller, and its registration with the controller above; `None` while the controller is dead.
     machine: Option<(Controller, LeafLine)>,

@@ -9,7 +9,6 @@ use crate::point::Point;
 use crate::policy::Policy;
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 
-/// When faults end.
 pub(super) const FAULTS_END: Nanos = Nanos::from_millis(25);
 /// From this time on every task gets a reply.
 pub(super) const SETTLED: Nanos = Nanos::from_millis(50);

@@ -1,22 +1,19 @@
 //! Process failures, and how processes come back.
 
-use sluice_control::Event as Told;
-use sluice_nodes::names;
 use sluice_wire::Nanos;
 
-use super::event::Event;
-use super::hosts::Host;
-use super::limits::{FAULTS_END, SETTLED, TYPES};
-use super::rack::Rack;
-use super::replay_log::{self, Party};
-use super::scenario::ProcessFailure;
-use super::workers::WorkerProcess;
+use crate::event::Event;
+use crate::hosts::Host;
+use crate::limits::{FAULTS_END, SETTLED, TYPES};
+use crate::rack::Rack;
+use crate::replay_log::{self, Party};
+use crate::scenario::ProcessFailure;
 
 /// For how long after the last fault types are mapped to no slice, if workers could not be moved otherwise.
 const CLEARING: Nanos = Nanos::from_millis(5);
 
 impl Rack<'_> {
-    pub(super) fn process_failure(&mut self, process_failure: ProcessFailure) -> Result<(), String> {
+    pub(crate) fn process_failure(&mut self, process_failure: ProcessFailure) -> Result<(), String> {
         let (who, what) = replay_log::process_failure(&process_failure);
         self.say(who, || what);
         match process_failure {
@@ -42,7 +39,7 @@ impl Rack<'_> {
             }
             ProcessFailure::WorkerCut { worker, lasts } => self.cut(Host::Worker(worker), lasts),
             ProcessFailure::ClientCut { client, lasts } => self.cut(Host::Client(client), lasts),
-            ProcessFailure::QuotaChange { worker, quota } => self.change_quota(worker, quota),
+            ProcessFailure::QuotaChange { worker, quota } => self.scenario.change_quota(worker, quota),
             ProcessFailure::TypeMove { task_type, slice } => self.map_type(task_type, Some(slice)),
             ProcessFailure::WorkerLeave { worker, back_after } => {
                 if self.workers[worker].lives() && !self.workers[worker].leaving {
@@ -85,7 +82,7 @@ impl Rack<'_> {
 
     /// Starts a worker's new life. It waits until the old one has ended, since a worker that leaves
     /// finishes its tasks first.
-    pub(super) fn worker_back(&mut self, worker: usize) {
+    pub(crate) fn worker_back(&mut self, worker: usize) {
         if !self.workers[worker].lives() {
             self.start_worker(worker);
         } else if self.workers[worker].leaving {
@@ -99,7 +96,7 @@ impl Rack<'_> {
         self.as_former(Self::disconnect_controller);
     }
 
-    pub(super) fn switch_back(&mut self) {
+    pub(crate) fn switch_back(&mut self) {
         if self.switch.program.is_none() {
             self.switch.start();
             self.say(Party::Rack, || "the switch is back, in a new epoch".to_owned());
@@ -108,7 +105,7 @@ impl Rack<'_> {
     }
 
     /// Faults end: from here on the network has only delays, and each slice gets its workers back.
-    pub(super) fn faults_end(&mut self) {
+    pub(crate) fn faults_end(&mut self) {
         self.say(Party::Rack, || "faults end: each slice is given back its workers".to_owned());
         for worker in 0..self.workers.len() {
             self.move_worker(worker, worker % self.scenario.slices);
@@ -131,25 +128,7 @@ impl Rack<'_> {
         self.after(lasts, Event::WorkerGoesOn(worker));
     }
 
-    /// Ends a process, with all workers that live in it.
-    pub(super) fn process_ends(&mut self, worker: usize) {
-        self.workers[self.scenario.process_of(worker)].iter_mut().for_each(WorkerProcess::stop);
-    }
-
-    /// Changes a worker's quota from its next renewal on, if hosts choose depths.
-    pub(super) fn change_quota(&mut self, worker: usize, quota: u8) {
-        if self.scenario.program.traits().hosts_choose_depth && self.scenario.cores.is_none() {
-            self.scenario.quotas[worker] = quota;
-        }
-    }
-
     fn cut(&mut self, host: Host, lasts: Nanos) {
         self.world.network.injector.cut(self.process_at(host), self.world.now + lasts);
-    }
-
-    pub(super) fn move_worker(&mut self, worker: usize, slice: usize) {
-        let call = self.controllers.call(Host::Worker(worker), 0);
-        let name = self.workers[worker].name();
-        self.call(Told::MoveWorker { call, name, slice: names::slice(slice) });
     }
 }

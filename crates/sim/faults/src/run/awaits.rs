@@ -1,16 +1,16 @@
 //! `AwaitChange`: a worker that was granted a row asks to be told when the row changes, and then renews at
 //! once instead of at its next heartbeat. The call ends with the controller that it was made to.
 
-use super::controller::{Await, CALL_WAY};
-use super::event::Event;
-use super::hosts::Host;
-use super::network::CALLS;
-use super::oracle::Life;
-use super::rack::Rack;
-use super::replay_log::Party;
+use crate::controller::{Await, CALL_WAY};
+use crate::event::Event;
+use crate::hosts::Host;
+use crate::network::CALLS;
+use crate::oracle::Life;
+use crate::rack::Rack;
+use crate::replay_log::Party;
 
 impl Rack<'_> {
-    pub(super) fn await_change(&mut self, worker: usize) {
+    pub(crate) fn await_change(&mut self, worker: usize) {
         let host = Host::Worker(worker);
         if self.host_is_cut(host) || !self.calls_get_through(host) {
             return;
@@ -25,7 +25,7 @@ impl Rack<'_> {
     }
 
     /// The call arrives at the controller. A worker that asks again has ended its earlier call.
-    pub(super) fn await_arrives(&mut self, call: Await) {
+    pub(crate) fn await_arrives(&mut self, call: Await) {
         if self.world.now < self.controllers.stalled_until {
             self.remind(self.controllers.stalled_until, Event::Await(call));
         } else if self.controllers.present.controller.is_some() {
@@ -35,24 +35,8 @@ impl Rack<'_> {
         }
     }
 
-    /// Tells waiting workers of changes; called after everything that the controller does.
-    pub(super) fn tell_who_awaits(&mut self) {
-        let Some(controller) = &self.controllers.present.controller else { return };
-        let has_changed = |call: &mut Await| {
-            let settled = controller.settled(call.row);
-            settled.is_some_and(|settled| settled != call.known)
-        };
-        let changed: Vec<Await> = self.controllers.present.awaits.extract_if(.., has_changed).collect();
-        for Await { worker, life, .. } in changed {
-            let [at, _] = self.arrivals(CALLS);
-            if let Some(at) = at.filter(|_| self.answers_get_through(Host::Worker(worker))) {
-                self.remind(at + CALL_WAY, Event::Changed { worker, life });
-            }
-        }
-    }
-
     /// The worker is told of the change.
-    pub(super) fn changed(&mut self, worker: usize, life: Life) {
+    pub(crate) fn changed(&mut self, worker: usize, life: Life) {
         let host = Host::Worker(worker);
         if self.life_of(host) != life || life == 0 || self.host_is_cut(host) {
             return;

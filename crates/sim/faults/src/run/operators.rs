@@ -11,15 +11,15 @@ use sluice_nodes::names;
 use sluice_wire::tables::TableOp;
 use sluice_wire::{ClientId, Endpoint, Incarnation, Psn, Qpn, ServerId, SliceId, TaskType, WorkerId};
 
-use super::event::Event;
-use super::hosts::Host;
-use super::network::CALLS;
-use super::orders::Order;
-use super::rack::Rack;
-use super::replay_log::Party;
+use crate::event::Event;
+use crate::hosts::Host;
+use crate::network::CALLS;
+use crate::orders::Order;
+use crate::rack::Rack;
+use crate::replay_log::Party;
 
 impl Rack<'_> {
-    pub(super) fn order(&mut self, order: Order) {
+    pub(crate) fn order(&mut self, order: Order) {
         self.say(Party::Rack, || format!("ORDER: {order}"));
         match order {
             Order::Look => {
@@ -42,20 +42,6 @@ impl Rack<'_> {
                 self.controllers.stalled_until = self.controllers.stalled_until.max(self.world.now + lasts);
             }
         }
-    }
-
-    /// An agent gives a worker the depth that the slice step wants.
-    pub(super) fn set_depth(&mut self, id: WorkerId, depth: u8) {
-        let holds = |worker: &usize| self.workers[*worker].grant.is_some_and(|grant| grant.worker == id);
-        if let Some(worker) = (0..self.workers.len()).find(holds) {
-            self.change_quota(worker, depth);
-        }
-    }
-
-    pub(super) fn map_type(&mut self, task_type: u16, slice: Option<usize>) {
-        let call = self.controllers.call(Host::Worker(0), 0);
-        let (task_type, slice) = (TaskType(task_type), slice.map(names::slice));
-        self.call(Told::SetType { call, task_type, slice });
     }
 
     fn deregister(&mut self, host: Host) {

@@ -8,14 +8,13 @@ use std::mem;
 
 use sluice_events::Address;
 use sluice_host::PART_BYTES;
-use sluice_switch::{Cargo, Circulating, WriteAhead};
+use sluice_switch::{Cargo, Circulating};
 use sluice_wire::{Dispatch, Handle, Nanos, Need, Packet, Part, Payload, Place, SliceId};
 
-use super::limits::SETTLED;
-use super::network::LONGEST_WAY;
-use super::pieces::{content, pieces, put};
-use super::rack::Rack;
-use super::switch::PASS;
+use crate::limits::{PASS, SETTLED};
+use crate::network::LONGEST_WAY;
+use crate::pieces::{content, pieces, put};
+use crate::rack::Rack;
 
 /// With so many slots for each class no slot is written again while its task waits.
 const AMPLE_SLOTS: u32 = 64;
@@ -26,7 +25,7 @@ const OVERTAKEN_MAX_NS: u32 = (LONGEST_WAY.0 + PASS.0) as u32;
 
 impl Rack<'_> {
     /// Keeps the content of a recirculating task, in a switch that keeps no bytes.
-    pub(super) fn keep_bytes(&mut self, round: &mut Circulating, context: Handle) {
+    pub(crate) fn keep_bytes(&mut self, round: &mut Circulating, context: Handle) {
         if let Cargo::Task(submit) = &mut round.cargo
             && submit.payload.is_large()
         {
@@ -35,7 +34,7 @@ impl Rack<'_> {
     }
 
     /// A packet has recirculated: takes its content out again.
-    pub(super) fn take_back(&mut self, round: &mut Circulating) -> Result<Handle, String> {
+    pub(crate) fn take_back(&mut self, round: &mut Circulating) -> Result<Handle, String> {
         match &mut round.cargo {
             Cargo::Task(submit) if submit.payload.is_large() => {
                 let handle = mem::replace(&mut submit.payload.handle, Handle::NONE);
@@ -45,16 +44,8 @@ impl Rack<'_> {
         }
     }
 
-    pub(super) fn write_ahead(&mut self, write: &WriteAhead, content: Handle) {
-        for copy in 0..write.copies {
-            let Some(program) = &mut self.switch.program else { return };
-            let Some(replica) = program.replica(write, copy) else { continue };
-            self.send_write(write.task, content, write.payload.len, &replica);
-        }
-    }
-
     /// The worker's driver copies a task's bytes, and tells the machine what it found; returns the pieces.
-    pub(super) fn copy(
+    pub(crate) fn copy(
         &mut self,
         worker: usize,
         received: Nanos,
@@ -103,7 +94,7 @@ impl Rack<'_> {
     }
 
     /// Puts the pieces of a part in their places.
-    pub(super) fn place(
+    pub(crate) fn place(
         &mut self,
         worker: usize,
         at: Handle,
@@ -117,7 +108,7 @@ impl Rack<'_> {
     }
 
     /// The host at `from` sends those bytes of `asked` that the other host lacks.
-    pub(super) fn send_parts(&mut self, from: Address, need: &Need, asked: &Payload) {
+    pub(crate) fn send_parts(&mut self, from: Address, need: &Need, asked: &Payload) {
         let end = asked.total().min(need.offset.saturating_add(need.length));
         let mut offset = need.offset;
         while offset < end {

@@ -7,18 +7,16 @@
 //! whole, and operations are carried out whose answers are lost.
 
 use sluice_control::Event as Told;
-use sluice_events::Mail;
-use sluice_wire::Packet;
 
-use super::event::Event;
-use super::hosts::{Host, SWITCH};
-use super::partitions::End;
-use super::rack::Rack;
-use super::replay_log;
-use super::scenario::GrayFailure;
+use crate::event::Event;
+use crate::hosts::Host;
+use crate::partitions::End;
+use crate::rack::Rack;
+use crate::replay_log;
+use crate::scenario::GrayFailure;
 
 impl Rack<'_> {
-    pub(super) fn gray_failure(&mut self, gray_failure: GrayFailure) -> Result<(), String> {
+    pub(crate) fn gray_failure(&mut self, gray_failure: GrayFailure) -> Result<(), String> {
         let (who, what) = replay_log::gray_failure(&gray_failure);
         self.say(who, || what);
         match gray_failure {
@@ -53,66 +51,11 @@ impl Rack<'_> {
         Ok(())
     }
 
-    pub(super) fn calls_get_through(&self, host: Host) -> bool {
-        !self.is_closed(End::Host(self.process_at(host)), End::Controller)
-    }
-
-    pub(super) fn answers_get_through(&self, host: Host) -> bool {
-        !self.is_closed(End::Controller, End::Host(self.process_at(host)))
-    }
-
-    /// The host that stands for this host's process: for a lane, the first lane of its server.
-    pub(super) fn process_at(&self, host: Host) -> Host {
-        match host {
-            Host::Worker(worker) => Host::Worker(self.scenario.process_of(worker).start),
-            other => other,
-        }
-    }
-
     fn end_at(&self, end: End) -> End {
         match end {
             End::Host(host) => End::Host(self.process_at(host)),
             other => other,
         }
-    }
-
-    fn is_closed(&self, from: End, to: End) -> bool {
-        self.world.network.injector.partitions.is_closed(self.world.now, Some(from), Some(to))
-    }
-
-    /// Keeps a packet back that arrives at a switch which stands still.
-    pub(super) fn hold_up(&mut self, event: Event) -> Option<Event> {
-        let waits = match &event {
-            Event::Mail(to, _) => to.at(0) == SWITCH,
-            Event::Op { .. } | Event::Nak { .. } => true,
-            _ => false,
-        };
-        if !waits || self.world.now >= self.switch.stalled_until {
-            return Some(event);
-        }
-        self.switch.unread.push((self.world.now, event));
-        None
-    }
-
-    /// The switch goes on, unless a second stall lasts longer. It handles what arrived in that order. A
-    /// task that lay in the socket meanwhile is older by that time, and its budget less, as a live switch
-    /// counts it.
-    pub(super) fn resume_switch(&mut self) -> Result<(), String> {
-        if self.world.now < self.switch.stalled_until {
-            return Ok(());
-        }
-        for (came, event) in std::mem::take(&mut self.switch.unread) {
-            if let Event::Mail(_, Mail::Packet { packet, .. }) = &event {
-                let late = self.world.now.since(came);
-                match self.world.packets.get_mut(*packet) {
-                    Packet::Submit(submit) => *submit = submit.after(late),
-                    Packet::Job(job) => *job = job.after(late),
-                    _ => {}
-                }
-            }
-            self.happen(event)?;
-        }
-        Ok(())
     }
 
     fn client_leaves(&mut self, client: usize) {

@@ -7,11 +7,11 @@
 use sluice_control::LinkState;
 use sluice_wire::Nanos;
 
-use super::controller::{ControllerPair, ControllerProcess};
-use super::event::Event;
-use super::limits::{FAULTS_END, RENEW_EVERY};
-use super::rack::Rack;
-use super::replay_log::Party;
+use crate::controller::{ControllerPair, ControllerProcess};
+use crate::event::Event;
+use crate::limits::{FAULTS_END, RENEW_EVERY};
+use crate::rack::Rack;
+use crate::replay_log::Party;
 
 /// How many of a thousand calls still go to the former controller.
 const CALLS_TO_FORMER: u64 = 200;
@@ -31,7 +31,7 @@ impl ControllerPair {
 
 impl Rack<'_> {
     /// A standby takes over. The former controller looks after a while which controller the switch obeys.
-    pub(super) fn start_standby(&mut self, looks_after: Nanos, is_cut: bool) {
+    pub(crate) fn start_standby(&mut self, looks_after: Nanos, is_cut: bool) {
         if self.controllers.former.is_some() || self.controllers.present.controller.is_none() {
             return;
         }
@@ -48,7 +48,7 @@ impl Rack<'_> {
     }
 
     /// Lets the former controller act, as if it were the only one.
-    pub(super) fn as_former<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
+    pub(crate) fn as_former<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let former = self.controllers.former.take()?;
         let present = std::mem::replace(&mut self.controllers.present, former);
         let done = act(self);
@@ -57,13 +57,13 @@ impl Rack<'_> {
     }
 
     /// Lets the controller of this connection act.
-    pub(super) fn on_line<T>(&mut self, line: u32, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
+    pub(crate) fn on_line<T>(&mut self, line: u32, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.controllers.is_former(line) { self.as_former(act) } else { Some(act(self)) }
     }
 
     /// The former controller looks which controller the switch obeys. It repeats this until one of the two
     /// knows that it is superseded.
-    pub(super) fn check_former(&mut self) {
+    pub(crate) fn check_former(&mut self) {
         if self.controllers.present.is_superseded()
             && let Some(former) = &mut self.controllers.former
         {
@@ -81,7 +81,7 @@ impl Rack<'_> {
     /// Whether a call goes to the former controller while faults last. After a host was told that the former
     /// one is superseded, it calls the other. A renewal that goes there is lost for the present controller,
     /// and three in a row end a lease.
-    pub(super) fn calls_former(&mut self) -> bool {
+    pub(crate) fn calls_former(&mut self) -> bool {
         self.former_believes() && self.dice.chance(CALLS_TO_FORMER) && self.world.now < FAULTS_END
     }
 

@@ -1,24 +1,19 @@
-//! The events of clients in a fault run (`nodes::client`), and the application that submits their tasks.
-
-use std::mem;
+//! The events of clients (`nodes::client`), and the application that submits their tasks.
 
 use sluice_events::{Mail, PacketId};
-use sluice_host::client::{self, Bundle, Client, ClientSettings, Outcome, RefusedWhy, Submission, Urgency};
-use sluice_nodes::{ClientEffect, Node, PacketSource, bundled};
+use sluice_host::client::{self, Client, Submission, Urgency};
 use sluice_wire::serving::Labels;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Incarnation, Nanos, Packet, Payload, Submit, TaskId, TaskType};
+use sluice_wire::{Incarnation, Nanos, Payload, TaskType};
 
-use super::ClientProcess;
+use crate::clients::ClientProcess;
 use crate::controller::SIZES;
 use crate::event::Event;
-use crate::hosts::{Host, SWITCH, client_at};
+use crate::hosts::Host;
 use crate::inspection::nothing_is_due;
-use crate::limits::{DEADLINE, FAULTS_END, SETTLED, SOONEST, START, SUBMIT_END};
-use crate::oracle::{Ending, request};
-use crate::pieces::{content, content_of};
+use crate::limits::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END};
 use crate::rack::Rack;
-use crate::replay_log::{self, Party};
+use crate::replay_log::Party;
 
 /// A label that no worker has.
 const NOBODYS: Labels = Labels(1 << 2);
@@ -27,29 +22,22 @@ impl Rack<'_> {
     pub(crate) fn start_client(&mut self, client: usize) {
         let incarnation = Incarnation(self.dice.word());
         self.world.network.injector.mend(Host::Client(client));
-        let node = &mut self.clients[client];
-        node.starts += 1;
-        *node = ClientProcess {
-            node: Node::new(Client::new(incarnation, START), client_at(node.index, node.starts), SWITCH),
-            incarnation,
-            starts: node.starts,
-            ..ClientProcess::new(client)
-        };
+        self.clients[client].restart(incarnation);
         self.names.add_life(client, incarnation);
         self.say(Party::Client(client), || format!("starts; its tasks have ids {:016x}/…", incarnation.0));
         self.after(Nanos(1_000), Event::Renew(Host::Client(client), incarnation.0));
     }
 
     pub(crate) fn at_client(&mut self, client: usize, mail: Mail, packet: PacketId) -> Result<(), String> {
-        let ClientProcess { node, session, in_hand, .. } = &mut self.clients[client];
-        if self.world.now < session.frozen_until {
-            let (at, thaws) = (node.at, session.frozen_until);
+        let process = &mut self.clients[client];
+        let thaws = process.session.frozen_until;
+        if self.world.now < thaws {
+            let at = process.node.at;
             self.remind(thaws, Event::Mail(at, mail));
             return Ok(());
         }
         let received = self.world.packets.take(packet);
-        *in_hand = received.payload().copied().unwrap_or_default();
-        node.machine.packet(self.world.now, &self.client_settings, &received, &mut self.client_actions);
+        process.receive(self.world.now, &self.client_settings, &received, &mut self.client_actions);
         self.perform_client_actions(client)
     }
 
@@ -170,125 +158,5 @@ impl Rack<'_> {
             1 => Urgency::Priority(self.dice.below(classes) as u8),
             _ => Urgency::Work(Nanos(self.dice.below(SIZES[2].0 + SIZES[0].0))),
         }
-    }
-
-    /// Calls a client's machine, and does what it says.
-    pub(crate) fn on_client(
-        &mut self,
-        client: usize,
-        call: impl FnOnce(&mut Client, Nanos, &ClientSettings, &mut Vec<client::Action>),
-    ) -> Result<(), String> {
-        let Self { world, clients, client_settings: settings, client_actions: out, .. } = self;
-        call(&mut clients[client].node.machine, world.now, settings, out);
-        self.perform_client_actions(client)
-    }
-
-    /// Does what a client's machine said.
-    fn perform_client_actions(&mut self, client: usize) -> Result<(), String> {
-        let node = &self.clients[client].node;
-        let (sender, mut bundle) = (node.sender(), Bundle::new(node.machine.jobs()));
-        let mut actions = mem::take(&mut self.client_actions);
-        for action in &actions {
-            match ClientEffect::of(action, sender) {
-                ClientEffect::Try(submit) => {
-                    self.clients[client].tried = self.world.now;
-                    self.tries(sender, submit, &mut bundle)?;
-                }
-                ClientEffect::Ended { task, attempts, how, .. } => {
-                    if attempts == 0 && matches!(how, Outcome::Refused(RefusedWhy::Busy { .. })) {
-                        self.refused_unsent(client, task)?;
-                    }
-                    self.ends(client, task, how)?;
-                }
-                ClientEffect::Send(to, packet) => self.send(sender.at, to, packet),
-                ClientEffect::Keep(action) => self.client_keeps(client, action)?,
-            }
-        }
-        if let Some(packet) = bundle.close() {
-            self.send(sender.at, sender.switch, packet);
-        }
-        actions.clear();
-        self.client_actions = actions;
-        let (now, node) = (self.world.now, &mut self.clients[client].node);
-        if let Some(due) = node.wakes_at(node.machine.deadline(), now + SOONEST) {
-            self.remind(due, Event::Wake(Host::Client(client)));
-        }
-        Ok(())
-    }
-
-    /// A try of a task leaves with the bytes that name it.
-    fn tries(&mut self, sender: PacketSource, submit: &Submit, bundle: &mut Bundle) -> Result<(), String> {
-        self.oracle.tried(self.world.now, submit, self.scenario.retry_for)?;
-        let submit = Submit { payload: request(submit.task), ..*submit };
-        if bundle.is_off() {
-            self.send(sender.at, sender.switch, Packet::Submit(submit));
-            return Ok(());
-        }
-        for packet in bundled(bundle, &submit) {
-            self.send(sender.at, sender.switch, packet);
-        }
-        Ok(())
-    }
-
-    /// A client refused a task that it did not send: it must have sent its share just before. The fewest
-    /// tasks that a limit of one task stands for are four within one target, and a pace is at least 0.7 of
-    /// the share.
-    fn refused_unsent(&self, client: usize, task: TaskId) -> Result<(), String> {
-        let Some(target) = self.scenario.program.traits().target else {
-            return Err(format!("promise 10: task {task} was refused unsent in a rack without a target"));
-        };
-        // Every other slice has twice the target.
-        let share = target.times(2 * u64::from(self.scenario.client_rows)).0 * 10 / (4 * 7);
-        let idle = self.world.now.since(self.clients[client].tried);
-        if idle.0 > share {
-            return Err(format!(
-                "promise 10: task {task} was refused unsent, and its client had sent none for {idle:?}"
-            ));
-        }
-        Ok(())
-    }
-
-    /// A task has ended.
-    fn ends(&mut self, client: usize, task: TaskId, how: &Outcome) -> Result<(), String> {
-        self.tell(Party::Client(client), None, Some(task), |task| replay_log::outcome(how, task));
-        let ending = match how {
-            Outcome::Reply(reply) => {
-                Ending::Replied(self.clients[client].assembled(reply.payload), reply.status)
-            }
-            Outcome::Refused(why) => Ending::Refused(*why),
-            Outcome::Unknown(why) => Ending::Unknown(*why),
-        };
-        self.oracle.ended(self.world.now, task, ending)
-    }
-
-    /// What concerns bytes beyond packets, and the controller.
-    fn client_keeps(&mut self, client: usize, action: &client::Action) -> Result<(), String> {
-        let process = &mut self.clients[client];
-        match *action {
-            client::Action::Parts { need, payload } => {
-                process.tasks.find(payload.handle)?;
-                let at = process.node.at;
-                self.send_parts(at, &need, &request(need.task));
-            }
-            client::Action::Begin { at, payload, have } => process.begin(at, payload, have)?,
-            client::Action::Place { at, offset } => process.place(at, offset)?,
-            client::Action::Check { task, at, payload } => {
-                let whole = process.replies.get(&at).map(|pieces| content_of(pieces));
-                let is_right = whole == Some(content(payload.inline));
-                self.on_client(client, |machine, now, settings, out| {
-                    machine.checked(now, settings, task, is_right, out);
-                })?;
-            }
-            client::Action::Forget(at) => {
-                process.replies.remove(&at).ok_or("promise 6: a reply is forgotten twice")?;
-            }
-            client::Action::Release(handle) => {
-                process.tasks.give_back(handle)?;
-            }
-            client::Action::Renew => self.renew(Host::Client(client)),
-            // Packets to send and tasks that end are effects of their own.
-            _ => {}
-        }
-        Ok(())
     }
 }

@@ -9,15 +9,14 @@ use std::ops::Range;
 
 use sluice_events::PacketId;
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
-use sluice_nodes::TaskRun;
 use sluice_wire::{Nanos, Packet};
 
-use super::cores::{CoreTask, CoresScenario, ServerCores};
-use super::rack::Rack;
+use crate::cores::{CoreTask, CoresScenario, ServerCores};
+use crate::rack::Rack;
 
 impl Rack<'_> {
     /// Gives a server's new life idle cores.
-    pub(super) fn new_cores(&mut self, worker: usize) {
+    pub(crate) fn new_cores(&mut self, worker: usize) {
         if let Some(cores) = &self.scenario.cores {
             let server = self.server_of(worker);
             self.servers_of_cores[server] = ServerCores::new(cores, self.scenario.slices);
@@ -25,13 +24,13 @@ impl Rack<'_> {
     }
 
     /// The lane of a server that a packet is for.
-    pub(super) fn lane_of(&mut self, worker: usize, packet: PacketId) -> usize {
+    pub(crate) fn lane_of(&mut self, worker: usize, packet: PacketId) -> usize {
         let packet = *self.world.packets.get(packet);
         worker + self.with_lanes(worker, |lanes, _, _| lanes.of(&packet))
     }
 
     /// A packet arrives at its lane. A repeat of a task that another lane knows is answered by that lane.
-    pub(super) fn on_lane_packet(
+    pub(crate) fn on_lane_packet(
         &mut self,
         worker: usize,
         (at, arrived): (Nanos, Nanos),
@@ -53,22 +52,16 @@ impl Rack<'_> {
         self.settle_lanes(worker)
     }
 
-    /// Gives a lane's task to the server's cores.
-    pub(super) fn offer_to_cores(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
-        let (now, server) = (self.world.now, self.server_of(worker));
-        self.servers_of_cores[server].offer(worker, run, now)
-    }
-
     /// Wakes a lane at the time that it asked for, if that time still holds. All lanes tick together, after
     /// the server's room is shared out.
-    pub(super) fn on_lane_timer(&mut self, worker: usize) -> Result<(), String> {
+    pub(crate) fn on_lane_timer(&mut self, worker: usize) -> Result<(), String> {
         let now = self.world.now;
         let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.fires(now));
         if comes { self.settle_lanes(worker) } else { Ok(()) }
     }
 
     /// A core has served a task.
-    pub(super) fn core_ends(&mut self, worker: usize, slot: u64) -> Result<(), String> {
+    pub(crate) fn core_ends(&mut self, worker: usize, slot: u64) -> Result<(), String> {
         let (now, server) = (self.world.now, self.server_of(worker));
         let CoreTask { run, .. } = self.servers_of_cores[server].ended(worker, slot)?;
         let answer = self.served(worker, &run)?;
@@ -82,7 +75,7 @@ impl Rack<'_> {
 
     /// Called after everything that arrives at a server of many cores. Cores begin waiting tasks, tokens
     /// follow the room that is left, and every lane does what is due. Does nothing for workers of one core.
-    pub(super) fn settle_lanes(&mut self, worker: usize) -> Result<(), String> {
+    pub(crate) fn settle_lanes(&mut self, worker: usize) -> Result<(), String> {
         let Some(cores) = self.scenario.cores else { return Ok(()) };
         let process = self.scenario.process_of(worker);
         if !self.workers[process.start].lives() || self.is_paused(worker) {
@@ -104,70 +97,6 @@ impl Rack<'_> {
             process.for_each(|lane| self.arm_worker(lane));
         }
         Ok(())
-    }
-
-    /// Promise 3 for a whole server: no more of a slice's tasks are granted to its lanes, or held by them,
-    /// than its cores have room for when they are idle.
-    pub(super) fn inspect_room(&mut self) -> Result<(), String> {
-        let Some(cores) = self.scenario.cores else { return Ok(()) };
-        for server in 0..cores.servers {
-            for slice in 0..self.scenario.slices {
-                let lanes = self.lanes_of(server, slice);
-                let Some(taken) = lanes.map(|lane| self.granted_or_held(lane)).sum::<Option<u32>>() else {
-                    continue;
-                };
-                if taken > cores.room_max() {
-                    let room = cores.room_max();
-                    return Err(format!(
-                        "promise 3: server {server} has room for {room} of slice {slice}'s tasks, and \
-                         {taken} are granted or held"
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Promise 4: at rest a server's cores have no task, and for each slice as many tokens are parked as
-    /// the cores have room for.
-    pub(super) fn inspect_room_at_rest(&mut self, cores: &CoresScenario) -> Result<(), String> {
-        for server in 0..cores.servers {
-            let held = self.servers_of_cores[server].held();
-            if held > 0 {
-                return Err(format!("promise 4: server {server} rests with {held} tasks on its cores"));
-            }
-            for slice in 0..self.scenario.slices {
-                let lanes = self.lanes_of(server, slice);
-                let parked: u32 = lanes.map(|lane| self.parked_of(lane).unwrap_or_default()).sum();
-                if parked != cores.room_max() {
-                    return Err(format!(
-                        "promise 4: server {server} rests with {parked} of {} tokens parked in slice {slice}",
-                        cores.room_max()
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn server_of(&self, worker: usize) -> usize {
-        worker / self.scenario.workers_per_server()
-    }
-
-    /// The lanes of a server that were started for a slice.
-    fn lanes_of(&self, server: usize, slice: usize) -> impl Iterator<Item = usize> + use<> {
-        let (all, slices) = (self.scenario.workers_per_server(), self.scenario.slices);
-        (server * all..(server + 1) * all).skip(slice).step_by(slices)
-    }
-
-    /// How many tasks are granted to a lane or held by it, without late tasks; `None` while this cannot be
-    /// known.
-    fn granted_or_held(&mut self, lane: usize) -> Option<u32> {
-        let process = &self.workers[lane];
-        let (Some(machine), Some(grant)) = (process.machine(), process.grant) else { return Some(0) };
-        let held = process.held_when_seen.unwrap_or_else(|| machine.stats().held);
-        let held = held.saturating_sub(process.late_in_hand.len() as u32);
-        Some(self.parked(grant.worker, grant)? + held)
     }
 
     fn share_room(&mut self, cores: &CoresScenario, worker: usize) {

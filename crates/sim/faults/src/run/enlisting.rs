@@ -7,47 +7,24 @@
 //! which puts a reliable pair into its error state. Its workers then send no tokens until they were granted
 //! anew, as live workers do.
 
-use sluice_control::{Answer, Event as Told, RingNeed, RingOffer, ServerGrant, ServerHello};
-use sluice_events::dice::Dice;
+use sluice_control::{Answer, Event as Told, RingNeed, RingOffer, ServerGrant};
 use sluice_host::rdma::WriterEnd;
-use sluice_wire::tables::{ServerRow, TableAnswer, TableOp};
-use sluice_wire::{Nanos, Psn, ServerId};
+use sluice_wire::Nanos;
 
-use super::event::Event;
-use super::hosts::Host;
-use super::limits::LEASE;
-use super::oracle::Life;
-use super::rack::Rack;
-use super::replay_log::{self, Party};
-use super::servers::{MTU, ServerFailure, ServerNode, Servers, path_to};
-
-impl ServerNode {
-    pub(super) fn hello(&self, reliable: bool) -> ServerHello {
-        ServerHello {
-            name: self.name(),
-            life: self.life,
-            at: path_to(self.index).to(),
-            qpn: self.qpn,
-            first: self.first,
-            mtu: MTU.bytes() as u32,
-            reliable,
-            icrc: true,
-            rings: self.offers.clone(),
-        }
-    }
-}
+use crate::event::Event;
+use crate::hosts::Host;
+use crate::limits::LEASE;
+use crate::oracle::Life;
+use crate::rack::Rack;
+use crate::replay_log::{self, Party};
+use crate::servers::{ServerFailure, ServerNode, Servers, first};
 
 /// The longest time that a server stands still: half of all stalls last longer than the lease.
 const STALL_MAX: Nanos = LEASE.times(2);
 
-/// The first packet number that a pair expects: just before its wrap.
-fn first(dice: &mut Dice) -> Psn {
-    Psn::new(u32::MAX - dice.below(4) as u32)
-}
-
 impl Rack<'_> {
     /// Starts all servers, and draws their failures.
-    pub(super) fn start_servers(&mut self) {
+    pub(crate) fn start_servers(&mut self) {
         let count = self.servers.nodes.len();
         if count == 0 {
             return;
@@ -74,7 +51,7 @@ impl Rack<'_> {
         self.after(Nanos(1_000), Event::Renew(Host::Server(server), life));
     }
 
-    pub(super) fn server_failure(
+    pub(crate) fn server_failure(
         &mut self,
         server: usize,
         server_failure: ServerFailure,
@@ -117,7 +94,7 @@ impl Rack<'_> {
         self.after(down, Event::ServerFailure(server, ServerFailure::Back));
     }
 
-    pub(super) fn server_answered(&mut self, server: usize, life: Life, answer: &Answer) {
+    pub(crate) fn server_answered(&mut self, server: usize, life: Life, answer: &Answer) {
         if self.servers.nodes[server].life != life {
             return;
         }
@@ -151,71 +128,4 @@ impl Rack<'_> {
             self.renew(Host::Server(server));
         }
     }
-
-    /// Repairs a pair in error: its workers send no tokens until the controller has granted them anew, and
-    /// the pair is connected anew.
-    pub(super) fn mend(&mut self, server: usize) -> Result<(), String> {
-        let Servers { nodes, dice, reliable, .. } = &mut self.servers;
-        let node = &mut nodes[server];
-        let Some(to) = node.connected.filter(|_| node.has_failed()) else {
-            return Err(format!("server {server}'s pair failed and takes packets"));
-        };
-        node.connect(to, *reliable, first(dice));
-        node.session.asked = None;
-        self.renew(Host::Server(server));
-        let count = self.servers.workers;
-        for worker in server * count..((server + 1) * count).min(self.workers.len()) {
-            self.workers[worker].rejoins += 1;
-            self.on_worker(worker, |machine, _, _, _| machine.suspend())?;
-            self.renew(Host::Worker(worker));
-        }
-        Ok(())
-    }
-
-    /// Promise 4: the row of a reliable pair starts at the number that the pair expects. Otherwise the pair
-    /// would take each WRITE for one that came before.
-    pub(super) fn check_row(&self, op: &TableOp) -> Result<(), String> {
-        let TableOp::SetServer(_, Some((row, first))) = op else { return Ok(()) };
-        let Some(node) = self.servers.nodes.iter().find(|node| is_of(row, node)) else { return Ok(()) };
-        match node.expected() {
-            Some(expected) if row.reliable && expected != *first => Err(format!(
-                "promise 4: server {}'s pair expects WRITE {expected}, and its row counts from {first} on",
-                node.index
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// Promise 4: at rest the switch has each server's pair and rings as they are, and no others.
-    pub(super) fn inspect_servers(&mut self) -> Result<(), String> {
-        let Some(program) = &mut self.switch.program else { return Ok(()) };
-        for (index, node) in self.servers.nodes.iter().enumerate() {
-            let lacks =
-                |what: &str| Err(format!("promise 4: at rest the switch has no {what} of server {index}"));
-            let Some(id) = node.row else { return lacks("registration") };
-            match program.table(TableOp::ReadServer(id)) {
-                TableAnswer::Server(state) if state.row.is_some_and(|row| is_of(&row, node)) => {}
-                _ => return lacks("queue pair"),
-            }
-            for RingOffer { slice, row } in &node.offers {
-                if program.table(TableOp::ReadRing(*slice, id)) != TableAnswer::Ring(Some(*row)) {
-                    return lacks("ring");
-                }
-            }
-        }
-        let rows = (0..self.servers.nodes.len()).map(|row| ServerId(row as u16));
-        let nobodys = |row: &ServerId| self.servers.nodes.iter().all(|node| node.row != Some(*row));
-        match rows.filter(nobodys).find(|row| is_set(&program.table(TableOp::ReadServer(*row)))) {
-            Some(row) => Err(format!("promise 4: at rest server row {row} is nobody's")),
-            None => Ok(()),
-        }
-    }
-}
-
-fn is_of(row: &ServerRow, node: &ServerNode) -> bool {
-    (row.qpn, row.at) == (node.qpn, path_to(node.index).to())
-}
-
-fn is_set(answer: &TableAnswer) -> bool {
-    matches!(answer, TableAnswer::Server(state) if state.row.is_some())
 }
