@@ -238,6 +238,46 @@ service = "hold"
     rack.ends_well();
 }
 
+/// A worker of 5 ms a task gets four times what it can serve, and each task is worth beginning for 10 ms.
+#[test]
+fn status_counts_tasks_that_were_refused_late_in_the_switch_and_at_workers() {
+    let plan = r#"
+name = "late"
+policy = "rain:2"
+[[slice]]
+name = "work"
+types = ["hold"]
+[[worker]]
+name = "w"
+slice = "work"
+service = "hold"
+[load]
+rate = 800
+mix = "hold=1"
+length = "600s"
+[load.request.hold]
+busy = "5ms"
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("load.toml"), plan).expect("written");
+    let rack = rack_of(folder.path(), "late", plan.split("[load]").next().expect("the rack"));
+    let load = ["load", "load.toml", "--budget", "10ms", "--quiet"];
+    let load = command(folder.path(), &load).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let load = Running(load.expect("it starts"));
+    let found = (0..MOST_LOOKS).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(200));
+        let status = json(&sluice(folder.path(), &["status", "--json"]));
+        let counts = ["late_in_switch", "late_at_worker"].map(|key| status["slices"][0][key].as_u64());
+        counts.iter().all(|count| *count > Some(0)).then_some(status)
+    });
+    let status = found.expect("tasks are late in both places");
+    assert_eq!(status["slices"][0]["refused_busy"].as_u64(), Some(0), "{status}");
+    let told = stdout(&sluice(folder.path(), &["status"]));
+    assert!(told.contains("late in the switch") && told.contains("late at workers"), "{told}");
+    drop(load);
+    rack.ends_well();
+}
+
 /// The process of the worker with this name, a child of `rack`.
 fn worker_process(rack: &Running, name: &str) -> Pid {
     let parent = rack.0.id();

@@ -53,6 +53,8 @@ pub struct LoadNow {
     pub replied: u64,
     /// Refusals so far.
     pub refused: u64,
+    /// Those of the refused tasks whose budget was spent.
+    pub late: u64,
     /// Unknown outcomes so far.
     pub unknown: u64,
     /// Tasks without an outcome yet.
@@ -67,6 +69,14 @@ pub struct LoadNow {
     pub history_every: Duration,
     /// The mean number of tasks at each worker over the last second, by the worker's index.
     pub depths: Vec<f64>,
+}
+
+impl LoadNow {
+    /// How many tasks were refused, and how many of them because their budget was spent.
+    pub fn refused_text(&self) -> String {
+        let late = if self.late > 0 { format!(" ({} late)", self.late) } else { String::new() };
+        format!("{}{late}", self.refused)
+    }
 }
 
 /// The last second of one type.

@@ -41,6 +41,8 @@ pub struct PoolSize {
     pub capacity: u32,
     /// What the pool's workers did over the last seconds.
     pub recent: RecentWork,
+    /// How many tasks the rack refused because their budget was spent, at its leaf and at the pool's workers.
+    pub refused_late: u64,
 }
 
 /// What the driver has to do for a leaf's line.
@@ -143,7 +145,8 @@ impl LeafLine {
     }
 
     fn say(&self, index: usize, life: u64, at_once: bool) -> LeafAction {
-        let PoolSize { name, types, workers, quotas, capacity, recent, .. } = &self.pools[index].size;
+        let PoolSize { name, types, workers, quotas, capacity, recent, refused_late, .. } =
+            &self.pools[index].size;
         let quota = u8::try_from(*quotas).unwrap_or(u8::MAX).clamp(1, self.quota_max);
         let hello = WorkerHello {
             name: format!("{}/{name}", self.name),
@@ -155,6 +158,7 @@ impl LeafLine {
             quota,
             capacity: *capacity,
             recent: *recent,
+            refused_late: *refused_late,
             server: String::new(),
             rejoins: 0,
             workers: *workers,

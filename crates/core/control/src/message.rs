@@ -47,6 +47,8 @@ pub struct WorkerHello {
     pub capacity: u32,
     /// What the worker did over the last seconds.
     pub recent: RecentWork,
+    /// How many tasks the worker refused in this life because their budget was spent.
+    pub refused_late: u64,
     /// The server whose registered memory the worker shares; empty for none.
     pub server: String,
     /// How often the worker lost what its registration depends on, such as its server's queue pair. A new

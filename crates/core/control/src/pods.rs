@@ -217,6 +217,7 @@ mod tests {
             quota: 1,
             capacity: 0,
             recent: crate::RecentWork::default(),
+            refused_late: 0,
             server: String::new(),
             rejoins: 0,
             workers: 0,

@@ -44,6 +44,8 @@ pub(crate) struct Slice {
     pub(crate) quotas: u32,
     /// The last reading and when it came.
     pub(crate) state: Option<(SliceState, Nanos)>,
+    /// How many tasks the slice's workers refused because their budget was spent.
+    pub(crate) late_at_worker: u64,
     pub(crate) stale: Vec<Stale>,
     /// While the slice or one of its classes is closed: how many readings without unserved tasks are still
     /// needed.
@@ -118,6 +120,7 @@ impl Slice {
             serving: 0,
             quotas: 0,
             state: None,
+            late_at_worker: 0,
             stale: Vec::new(),
             calm_left: 0,
             emptying: None,

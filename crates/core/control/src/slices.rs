@@ -291,7 +291,17 @@ impl Controller {
             let capacity = rate.map_or(0, |rate| u32::try_from(rate).unwrap_or(u32::MAX));
             let serve = self.workers.iter().filter(|(_, worker)| worker.serves == Some(id));
             let recent = serve.fold(RecentWork::default(), |all, (_, worker)| all.beside(worker.recent));
-            PoolSize { name: slice.name.clone(), types, workers, waits, quotas, capacity, recent }
+            let refused_late = slice.late_at_worker + slice.state.map_or(0, |(state, _)| state.refused_late);
+            PoolSize {
+                name: slice.name.clone(),
+                types,
+                workers,
+                waits,
+                quotas,
+                capacity,
+                recent,
+                refused_late,
+            }
         };
         self.slices.iter().enumerate().map(of).collect()
     }

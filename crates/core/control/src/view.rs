@@ -76,6 +76,11 @@ pub struct SliceView {
     pub measured_limit: Option<u32>,
     /// How many tasks were refused because they would have waited for longer than the target.
     pub refused_busy: u64,
+    /// How many tasks the switch refused because their budget was spent, when they came or when a token took
+    /// them.
+    pub late_in_switch: u64,
+    /// How many tasks the slice's workers refused because their budget was spent.
+    pub late_at_worker: u64,
 }
 
 /// Tasks of a slice that need the same labels.
@@ -214,6 +219,8 @@ impl Controller {
             target: slice.row.target,
             measured_limit: slice.state.and_then(|(state, _)| state.measured_limit),
             refused_busy: slice.state.map_or(0, |(state, _)| state.refused_busy),
+            late_in_switch: slice.state.map_or(0, |(state, _)| state.refused_late),
+            late_at_worker: slice.late_at_worker,
         }
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Worker {
     pub(crate) capacity: u32,
     /// What the worker did over the last seconds.
     pub(crate) recent: RecentWork,
+    /// How many tasks the worker had refused because their budget was spent, when it called last.
+    pub(crate) refused_late: u64,
     pub(crate) server: String,
     /// If the worker is a leaf: how many workers it stands for.
     pub(crate) workers: u16,
@@ -98,6 +100,7 @@ impl Worker {
             start_quota: None,
             capacity: hello.capacity,
             recent: hello.recent,
+            refused_late: hello.refused_late,
             server: hello.server,
             workers: hello.workers,
             rejoins: Some(hello.rejoins),
@@ -124,6 +127,7 @@ impl Worker {
             start_quota: None,
             capacity: 0,
             recent: RecentWork::default(),
+            refused_late: 0,
             server: String::new(),
             workers: row.workers,
             rejoins: None,

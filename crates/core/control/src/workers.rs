@@ -190,6 +190,7 @@ impl Controller {
                 return Some(answer);
             }
         }
+        self.count_late(index, hello.refused_late);
         let worker = self.workers.get_mut(index)?;
         worker.registration.renewed = now;
         worker.server.clone_from(&hello.server);
@@ -222,6 +223,14 @@ impl Controller {
         self.let_worker_wait(index, Waiter { call, wants: Wants::Grant }, out);
         self.settle_worker(now, WorkerId(index), out);
         None
+    }
+
+    /// Adds what a worker has refused since its last call to the slice that it is in.
+    fn count_late(&mut self, index: u16, late: u64) {
+        let Some(worker) = self.workers.get_mut(index) else { return };
+        let before = core::mem::replace(&mut worker.refused_late, late);
+        let slice = usize::from(worker.row.slice.0);
+        self.slices[slice].late_at_worker += late.saturating_sub(before);
     }
 
     fn contest_worker(&mut self, now: Nanos, index: u16, hello: &WorkerHello) -> Answer {

@@ -250,6 +250,8 @@ pub struct SliceState {
     pub measured_limit: Option<u32>,
     /// How many tasks were refused because they would have waited for longer than the target.
     pub refused_busy: u64,
+    /// How many tasks the switch refused because their budget was spent.
+    pub refused_late: u64,
 }
 
 /// One step that a controller takes on a switch.

@@ -27,6 +27,7 @@ impl From<&WorkerHello> for v1::RenewWorkerRequest {
             quota: hello.quota.into(),
             tasks_per_second: hello.capacity,
             recent: Some(hello.recent.into()),
+            refused_late: hello.refused_late,
             held: hello.held.map(|(worker, key, generation)| v1::HeldWorker {
                 worker: worker.0.into(),
                 key: key.0,
@@ -56,6 +57,7 @@ impl TryFrom<v1::RenewWorkerRequest> for WorkerHello {
             quota: number("quota", message.quota)?,
             capacity: message.tasks_per_second,
             recent: message.recent.map(RecentWork::from).unwrap_or_default(),
+            refused_late: message.refused_late,
             held: message.held.map(held).transpose()?,
             server: name_or_none("server", message.server)?,
             rejoins: message.rejoins,

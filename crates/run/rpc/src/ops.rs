@@ -159,6 +159,7 @@ impl From<TableAnswer> for v1::TableAnswer {
                 tasks_out: state.tasks_out.0.map(|count| count.0).to_vec(),
                 measured_limit: state.measured_limit,
                 refused_busy: state.refused_busy,
+                refused_late: state.refused_late,
             }),
             TableAnswer::Worker(state) => Answer::Worker(v1::WorkerState {
                 row: state.row.map(Into::into),
@@ -197,6 +198,7 @@ impl TryFrom<v1::TableAnswer> for TableAnswer {
                 tasks_out: ring_counts("slice.tasks_out", &state.tasks_out)?,
                 measured_limit: state.measured_limit,
                 refused_busy: state.refused_busy,
+                refused_late: state.refused_late,
             }),
             Answer::Worker(state) => Self::Worker(WorkerState {
                 row: state.row.map(TryInto::try_into).transpose()?,
@@ -585,6 +587,7 @@ mod tests {
             tasks_out: RingCounts::of_one(Serial(2)),
             measured_limit: Some(0),
             refused_busy: u64::MAX,
+            refused_late: 11,
             ..SliceState::default()
         };
         let worker =

@@ -159,7 +159,7 @@ impl<'p> Load<'p> {
         view.warm_up = self.plan.warm_up;
         view.sent = all.sent;
         view.replied = all.replied;
-        view.refused = all.refused();
+        (view.refused, view.late) = (all.refused(), all.late());
         view.unknown = all.unknown();
         view.outstanding = all.lost();
         view.pushed_back = self.schedule.waiting();

@@ -18,6 +18,8 @@ use super::timeline::Timeline;
 pub const SLOWDOWN_SCALE: f64 = 1_000.0;
 /// The reason of a refusal because no slice takes the type.
 pub(super) const UNKNOWN_TYPE: &str = "unknown_type";
+/// The reasons of refusals because a budget was spent: at the client, in the switch, at a worker.
+pub(super) const LATE: [&str; 3] = ["late_at_client", "late_in_switch", "late_at_worker"];
 /// Significant digits of every histogram.
 const DIGITS: u8 = 3;
 
@@ -81,6 +83,12 @@ impl Counts {
     /// Refused tasks of all reasons.
     pub fn refused(&self) -> u64 {
         self.refused.values().sum()
+    }
+
+    /// Tasks that were refused because their budget was spent.
+    pub fn late(&self) -> u64 {
+        let of = |why: &&str| self.refused.get(*why).copied().unwrap_or(0);
+        LATE.iter().map(of).sum()
     }
 
     /// Unknown tasks of all reasons.

@@ -12,7 +12,7 @@ use sluice_rpc::shown;
 use sluice_wire::{Budget, Nanos, RejectReason, TaskType};
 
 use super::source::Task;
-use super::tally::{Ending, TaskEnd, UNKNOWN_TYPE};
+use super::tally::{Ending, LATE, TaskEnd, UNKNOWN_TYPE};
 
 /// A registered client of one switch or of several spines, and its outstanding tasks.
 pub struct Target {
@@ -136,10 +136,11 @@ const fn reject(reason: RejectReason) -> &'static str {
 }
 
 const fn late(at: CutOff) -> &'static str {
+    let [at_client, in_switch, at_worker] = LATE;
     match at {
-        CutOff::Client => "late_at_client",
-        CutOff::Switch => "late_in_switch",
-        CutOff::Worker => "late_at_worker",
+        CutOff::Client => at_client,
+        CutOff::Switch => in_switch,
+        CutOff::Worker => at_worker,
     }
 }
 

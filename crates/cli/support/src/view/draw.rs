@@ -186,7 +186,7 @@ fn outcomes(load: &LoadNow) -> Vec<Span<'static>> {
     let bad = |count: u64| if count == 0 { Style::new() } else { BAD };
     vec![
         Span::raw(format!(" sent {}  replied {}  ", load.sent, load.replied)),
-        Span::styled(format!("refused {}  ", load.refused), bad(load.refused)),
+        Span::styled(format!("refused {}  ", load.refused_text()), bad(load.refused)),
         Span::styled(format!("unknown {}  ", load.unknown), bad(load.unknown)),
         Span::raw(format!("in flight {}  ", load.outstanding)),
         Span::styled(

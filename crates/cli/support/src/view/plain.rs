@@ -58,7 +58,7 @@ fn line(load: &LoadNow) -> String {
         // Writing to a string cannot fail.
         let _ = write!(line, "; {} {:.0}/s p99 {p99}", kind.name, kind.replied_per_s);
     }
-    let _ =
-        write!(line, "; refused {}, unknown {}, in flight {}", load.refused, load.unknown, load.outstanding);
+    let (refused, unknown) = (load.refused_text(), load.unknown);
+    let _ = write!(line, "; refused {refused}, unknown {unknown}, in flight {}", load.outstanding);
     line
 }

@@ -396,6 +396,25 @@ fn a_slices_row_tells_its_target_and_how_many_tasks_its_workers_should_take_with
 }
 
 #[test]
+fn what_workers_refused_late_is_counted_for_their_slice_whoever_comes_and_goes() {
+    let mut rack = Rack::up();
+    let late = |rack: &Rack| rack.controller.view(rack.now).slices[0].late_at_worker;
+    let with = |name: &str, life: u64, refused_late: u64| WorkerHello { refused_late, ..worker(name, life) };
+    rack.join(&with("a", 1, 0));
+    rack.join(&with("b", 2, 0));
+    assert_eq!(late(&rack), 0);
+    rack.join(&with("a", 1, 5));
+    rack.join(&with("a", 1, 5));
+    rack.join(&with("b", 2, 3));
+    assert_eq!(late(&rack), 8, "a renewal tells the count of the whole life");
+    rack.leave(&with("a", 1, 5));
+    rack.run(LEASE);
+    rack.join(&with("a", 3, 0));
+    rack.join(&with("a", 3, 2));
+    assert_eq!(late(&rack), 10, "a new life counts anew");
+}
+
+#[test]
 fn workers_that_reported_no_rate_count_as_the_others() {
     let mut rack = Rack::up();
     for (name, life, capacity) in [("a", 1, 200), ("b", 2, 400), ("c", 3, 0)] {

@@ -353,6 +353,11 @@ impl Worker {
         (self.phase != Phase::New).then_some(self.at.slice)
     }
 
+    /// How many tasks were refused because their budget was spent before they could begin.
+    pub fn refused_late(&self) -> u64 {
+        self.work.as_ref().map_or(0, |work| work.counts.over_budget)
+    }
+
     /// The worker's state and counters.
     pub fn stats(&self) -> WorkerStats {
         let counts = self.work.as_ref().map_or_else(Default::default, |work| work.counts);
@@ -370,7 +375,7 @@ impl Worker {
             replies_gone: counts.replies_gone,
             too_old: counts.too_old,
             late: counts.late,
-            over_budget: counts.over_budget,
+            over_budget: self.refused_late(),
             fetches: counts.fetches,
             fetches_failed: counts.fetches_failed,
             needs: counts.needs,

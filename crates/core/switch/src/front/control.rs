@@ -62,7 +62,8 @@ fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
 fn read_slice<S: Scheduler>(program: &S, slice: SliceId) -> Option<SliceState> {
     let index = slice.0 as usize;
     let row = *program.front().tables.slices.get(index)?;
-    Some(SliceState { row, ..program.slice_state(index) })
+    let refused_late = program.front().refused_late[index];
+    Some(SliceState { row, refused_late, ..program.slice_state(index) })
 }
 
 impl Front {

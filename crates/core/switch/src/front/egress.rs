@@ -3,7 +3,7 @@
 use sluice_wire::tables::WorkerRow;
 use sluice_wire::{
     Answer, Counters, Dispatch, Empty, Endpoint, Epoch, Nanos, Nonce, Notice, Packet, Payload, Place, Reject,
-    RejectReason, Reply, Serial, SliceLoad, Submit, WorkerId,
+    RejectReason, Reply, Serial, SliceId, SliceLoad, Submit, WorkerId,
 };
 
 use super::{Front, Granted, Queued};
@@ -165,9 +165,20 @@ impl Front {
         }
     }
 
-    /// A token takes a task whose budget is spent: refuses the task, and recirculates the token with this
-    /// memo. The client may no longer be registered.
-    pub(crate) fn late(&self, submit: &Submit, token: u64) -> Verdict {
+    /// Tells the client that its task has nothing left of its budget.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reject_late(&mut self, submit: &Submit) -> Verdict {
+        if let Some(slice) = self.tables.slice_of(submit).map(|(slice, _)| slice) {
+            self.refused_late[usize::from(slice.0)] += 1;
+        }
+        self.reject(submit, RejectReason::Late)
+    }
+
+    /// A token takes a task of the slice whose budget is spent: refuses the task, and recirculates the token
+    /// with this memo. The client may no longer be registered.
+    pub(crate) fn late(&mut self, slice: SliceId, submit: &Submit, token: u64) -> Verdict {
+        self.refused_late[usize::from(slice.0)] += 1;
         Verdict::Late {
             to: self.submitter(submit, None).unwrap_or_default(),
             reject: self.refusal_of(submit, RejectReason::Late),

@@ -18,6 +18,9 @@ mod scheduler;
 mod sources;
 mod sweeps;
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, Shape, SliceRow, WorkerRow};
 use sluice_wire::{
@@ -42,6 +45,9 @@ pub(crate) struct Front {
     pub(crate) config: Config,
     pub(crate) layout: Layout,
     pub(crate) refusals: Refusals,
+    /// How many tasks of each slice were refused because their budget was spent. Counters of the chip, which
+    /// only the controller reads.
+    refused_late: Box<[u64]>,
     pub(crate) tables: Tables,
     memory: FrontMemory,
     sweeps: SweepsUnderWay,
@@ -94,6 +100,7 @@ impl Front {
             config,
             layout,
             refusals,
+            refused_late: vec![0; config.slices.into()].into_boxed_slice(),
             tables,
             memory,
             sweeps: SweepsUnderWay::new(&config),

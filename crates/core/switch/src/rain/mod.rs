@@ -243,7 +243,7 @@ impl Rain {
         queue_limit.token_came(pass, now, slice, false);
         if task.is_late(now) {
             *left = None;
-            return self.late(pass, task, granted, rank);
+            return self.late(pass, slice, task, (granted, rank));
         }
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
@@ -254,10 +254,16 @@ impl Rain {
     /// by value, because a reference would put every task that a token takes on the stack.
     #[cold]
     #[inline(never)]
-    fn late(&mut self, pass: &mut Pass, task: WaitingTask, granted: Granted, rank: Rank) -> Verdict {
+    fn late(
+        &mut self,
+        pass: &mut Pass,
+        slice: SliceId,
+        task: WaitingTask,
+        (granted, rank): (Granted, Rank),
+    ) -> Verdict {
         self.front.note_granted(pass, granted);
         let Granted { worker, generation, .. } = granted;
-        self.front.late(&task.submit(), ReturningToken { worker, generation, rank }.memo())
+        self.front.late(slice, &task.submit(), ReturningToken { worker, generation, rank }.memo())
     }
 
     /// The token of a note, as granted; or the reason for which the note changes nothing. Meanwhile the
@@ -286,7 +292,7 @@ impl Rain {
             return self.front.reject(submit, RejectReason::StaleTokens);
         }
         if is_late(submit, now.since(arrived)) {
-            return self.front.reject(submit, RejectReason::Late);
+            return self.front.reject_late(submit);
         }
         let (slice, limit) = match self.front.open_slice(submit) {
             Ok((slice, SliceRow { limit, .. })) => (slice, *limit),

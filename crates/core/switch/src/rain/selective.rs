@@ -151,7 +151,7 @@ impl Selective {
             self.front.note_granted(pass, granted);
             let Granted { worker, generation, .. } = granted;
             let token = Round::Token { worker, generation, step: TokenStep::Look };
-            return self.front.late(&task.submit(), token.memo());
+            return self.front.late(slice, &task.submit(), token.memo());
         }
         let place = task.place(slice, self.tasks.name(ring, ticket));
         let queued = Queued { wait: task.waited(now), occupancy: left };
@@ -278,7 +278,7 @@ impl Scheduler for Selective {
             return self.front.reject(submit, RejectReason::StaleTokens);
         }
         if is_late(submit, now.since(arrived)) {
-            return self.front.reject(submit, RejectReason::Late);
+            return self.front.reject_late(submit);
         }
         let (slice, class, limit) = match self.place_of(submit) {
             Ok(place) => place,

@@ -78,6 +78,7 @@ fn a_token_passes_over_late_tasks_and_is_spent_by_the_first_that_is_in_time() {
         let told = dispatched(task(&mut rack, 5, BUDGET));
         assert_eq!((told.worker, told.sent), (WorkerId(0), before.sent.plus(2)), "{program}");
         assert_eq!((told.seen, told.budget), (before.seen.plus(2), BUDGET), "{program}");
+        assert_eq!(rack.state().refused_late, 3, "{program}");
     }
 }
 
@@ -104,6 +105,7 @@ fn a_task_that_comes_with_nothing_left_takes_no_token_and_no_place() {
         assert_eq!(rejected(task(&mut rack, 1, Budget::SPENT)), RejectReason::Late, "{program}");
         let told = dispatched(task(&mut rack, 2, Budget(2)));
         assert_eq!((told.task.sequence, told.budget), (START.plus(2), Budget(2)), "{program}");
+        assert_eq!(rack.state().refused_late, 2, "{program}");
     }
 }
 

@@ -157,6 +157,8 @@ fn read_slice(maps: &Maps, slice: SliceId) -> SliceState {
         tasks_out,
         measured_limit: TargetChange::tasks(queue.limit),
         refused_busy: queue.refused_busy,
+        // The kernel's switch leaves late tasks to their workers.
+        refused_late: 0,
     }
 }
 

@@ -209,7 +209,7 @@ impl<S: Service> Engine<S> {
         let received = busy.is_none().then(|| self.effects.processor.next_received()).flatten();
         let leaving = self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up);
         let early = busy.and_then(|_| self.machine.early_at(&self.settings));
-        let recent = self.recent.next_turn();
+        let recent = self.recent.next_turn(self.machine.refused_late() != self.hello.refused_late);
         [self.machine.deadline(&self.settings), busy, early, received, leaving, recent]
             .into_iter()
             .flatten()
@@ -425,8 +425,9 @@ impl<S: Service> Engine<S> {
     /// Reports the worker's recent work and its capacity to the controller when there is something new.
     fn report_recent(&mut self, now: Nanos) {
         let Some(recent) = self.recent.turn(now) else { return };
-        if recent != self.hello.recent {
-            self.hello.recent = recent;
+        let late = self.machine.refused_late();
+        if (recent, late) != (self.hello.recent, self.hello.refused_late) {
+            (self.hello.recent, self.hello.refused_late) = (recent, late);
             self.registrar.set_hello_later(self.hello.clone());
         }
         let Some(before) = &mut self.measured else { return };

@@ -135,6 +135,7 @@ fn engine<S: Service>(
         quota: options.quota,
         capacity: options.capacity,
         recent: sluice_control::RecentWork::default(),
+        refused_late: 0,
         server: options.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),
         rejoins: 0,
         workers: 0,

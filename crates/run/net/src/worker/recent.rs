@@ -51,9 +51,10 @@ impl RecentMeter {
         self.now.wait_ns += wait.0 as f64;
     }
 
-    /// When the next report is due even if no task ends.
-    pub(super) fn next_turn(&self) -> Option<Nanos> {
-        let some = self.now.tasks > 0 || self.past.iter().any(|stretch| stretch.tasks > 0);
+    /// When the next report is due even if no task ends; `has_more` says that there is something to report
+    /// beside what ended.
+    pub(super) fn next_turn(&self, has_more: bool) -> Option<Nanos> {
+        let some = has_more || self.now.tasks > 0 || self.past.iter().any(|stretch| stretch.tasks > 0);
         some.then(|| self.since + TELL_EVERY)
     }
 
@@ -103,13 +104,14 @@ mod tests {
     #[test]
     fn the_last_five_seconds_are_told_once_a_second() {
         let mut meter = RecentMeter::new(Nanos(0));
-        assert_eq!(meter.next_turn(), None, "there is nothing to tell");
+        assert_eq!(meter.next_turn(false), None, "there is nothing to tell");
+        assert_eq!(meter.next_turn(true), Some(Nanos(1_000 * MS)), "though no task ended");
         for task in 0..10 {
             let started = Nanos(task * 100 * MS);
             let service = Nanos(if task % 2 == 0 { 10 * MS } else { 30 * MS });
             meter.ended(started, service, Nanos(2 * MS));
         }
-        assert_eq!((after(&mut meter, 999), meter.next_turn()), (None, Some(Nanos(1_000 * MS))));
+        assert_eq!((after(&mut meter, 999), meter.next_turn(false)), (None, Some(Nanos(1_000 * MS))));
         let told = after(&mut meter, 1_000).expect("a second is over");
         assert_eq!((told.span, told.tasks), (Nanos(1_000 * MS), 10));
         assert_eq!(
@@ -122,7 +124,7 @@ mod tests {
         }
         let told = after(&mut meter, 6_000).expect("it fell out");
         assert_eq!(
-            (told, meter.next_turn()),
+            (told, meter.next_turn(false)),
             (RecentWork { span: Nanos(5_000 * MS), ..RecentWork::default() }, None)
         );
     }

@@ -34,6 +34,8 @@ pub struct WorkerReport {
     pub repeated: u64,
     /// Tasks that came after they were written off, and were run.
     pub late: u64,
+    /// Tasks that were refused because their budget was spent before they could begin.
+    pub refused_late: u64,
     /// Tasks written off as lost on the way from the switch.
     pub written_off: u64,
     /// Tokens sent again.
@@ -149,6 +151,7 @@ pub(super) fn report(
         panicked: served.panicked,
         repeated: stats.repeated_tasks,
         late: stats.late,
+        refused_late: stats.over_budget,
         written_off: stats.written_off.into(),
         repeated_tokens: stats.repeated_tokens.into(),
         early_tokens: stats.early_tokens,

@@ -467,6 +467,8 @@ fn slice_status(slice: &SliceView) -> v1::SliceStatus {
         target_ns: slice.target.0,
         measured_limit: slice.measured_limit,
         refused_busy: slice.refused_busy,
+        late_in_switch: slice.late_in_switch,
+        late_at_worker: slice.late_at_worker,
     }
 }
 

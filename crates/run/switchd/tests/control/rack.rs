@@ -136,6 +136,7 @@ pub(crate) fn worker_hello(name: &str) -> WorkerHello {
         quota: 2,
         capacity: 1_000,
         recent: sluice_control::RecentWork::default(),
+        refused_late: 0,
         server: String::new(),
         rejoins: 0,
         workers: 0,

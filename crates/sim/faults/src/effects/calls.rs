@@ -60,6 +60,7 @@ impl Rack<'_> {
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),
             recent: sluice_control::RecentWork::default(),
+            refused_late: 0,
             server: self.servers.name_for(worker),
             rejoins: node.rejoins,
             workers: 0,

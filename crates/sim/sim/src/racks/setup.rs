@@ -242,6 +242,7 @@ impl RackSetup {
             quota: self.quota,
             capacity: 0,
             recent: sluice_control::RecentWork::default(),
+            refused_late: 0,
             server,
             rejoins: 0,
             workers: 0,

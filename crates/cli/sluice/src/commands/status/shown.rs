@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use sluice_control::write_labels;
-use sluice_report::table::{Table, digits, time};
+use sluice_report::table::{NOTHING, Table, digits, time};
 use sluice_rpc::end_text;
 use sluice_rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
 use sluice_support::controller_caller::{link, phase, types_of};
@@ -20,10 +20,10 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let refused = refused.then(|| counted("calls refused for", &status.refused));
     let is_labelled = status.slices.iter().any(|slice| !slice.classes.is_empty());
     let classes = is_labelled.then(|| classes(status));
-    let targets = status.slices.iter().any(|slice| slice.target_ns > 0).then(|| targets(status));
+    let limits = status.slices.iter().any(is_limited).then(|| limits(status));
     let [slices, workers] = [slices(status), workers(status)];
     let others = [workers, servers(status), clients(status), counters];
-    let tables = [&slices].into_iter().chain(&targets).chain(&classes).chain(&others).chain(&refused);
+    let tables = [&slices].into_iter().chain(&limits).chain(&classes).chain(&others).chain(&refused);
     let tables: Vec<String> = tables.map(Table::to_string).collect();
     format!("{head}\n{}{}\n{}", ending(status), differing(status), tables.join("\n"))
 }
@@ -56,6 +56,7 @@ pub(super) fn line(status: &StatusResponse) -> String {
             slice.workers,
             if slice.workers == 1 { "" } else { "s" }
         ) + &target(slice)
+            + &late(slice)
             + &refused(slice)
     });
     let slices: String = slices.collect();
@@ -90,6 +91,18 @@ fn target(slice: &SliceStatus) -> String {
     format!(", target {target}: {may} may wait, {} refused busy", slice.refused_busy)
 }
 
+/// How many tasks of a slice were refused because their budget was spent; empty if none was.
+fn late(slice: &SliceStatus) -> String {
+    let (in_switch, at_worker) = (slice.late_in_switch, slice.late_at_worker);
+    let all = in_switch + at_worker;
+    if all == 0 { String::new() } else { format!(", {all} refused late ({at_worker} at workers)") }
+}
+
+/// Whether tasks of a slice are refused, or were, because they would wait for too long.
+const fn is_limited(slice: &SliceStatus) -> bool {
+    slice.target_ns > 0 || slice.late_in_switch > 0 || slice.late_at_worker > 0
+}
+
 /// Which tasks of a slice are refused since no worker can serve them; empty if there are none.
 fn refused(slice: &SliceStatus) -> String {
     let refused = slice.classes.iter().filter(|class| class.refused);
@@ -117,15 +130,26 @@ fn slices(status: &StatusResponse) -> Table {
     table
 }
 
-/// The targets of slices, and what came of them.
-fn targets(status: &StatusResponse) -> Table {
-    let mut table = Table::new(["slice", "target", "may wait, as measured", "refused busy"]);
-    for slice in status.slices.iter().filter(|slice| slice.target_ns > 0) {
+/// The targets of slices, and how many tasks were refused because of them and because of their budgets.
+fn limits(status: &StatusResponse) -> Table {
+    let mut table = Table::new([
+        "slice",
+        "target",
+        "may wait, as measured",
+        "refused busy",
+        "late in the switch",
+        "late at workers",
+    ]);
+    for slice in status.slices.iter().filter(|slice| is_limited(slice)) {
+        let has_target = slice.target_ns > 0;
+        let may = slice.measured_limit.map_or_else(|| "?".to_owned(), |limit| limit.to_string());
         table.row([
             slice.name.clone(),
-            time(slice.target_ns as f64),
-            slice.measured_limit.map_or_else(|| "?".to_owned(), |limit| limit.to_string()),
+            if has_target { time(slice.target_ns as f64) } else { NOTHING.to_owned() },
+            if has_target { may } else { NOTHING.to_owned() },
             slice.refused_busy.to_string(),
+            slice.late_in_switch.to_string(),
+            slice.late_at_worker.to_string(),
         ]);
     }
     table
@@ -269,6 +293,7 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
             "limit": slice.limit, "workers": slice.workers, "quotas": slice.quotas, "balance": slice.balance,
             "stale_tokens": slice.stale_tokens, "wished": slice.wished, "target_ns": slice.target_ns,
             "measured_limit": slice.measured_limit, "refused_busy": slice.refused_busy,
+            "late_in_switch": slice.late_in_switch, "late_at_worker": slice.late_at_worker,
             "classes": slice.classes.iter().map(class).collect::<Vec<_>>(),
         })
     });
@@ -388,6 +413,28 @@ mod tests {
         };
         assert!(text("here", &only(&[&none, &slice])).contains("refused busy"));
         assert!(!text("here", &only(&[&none])).contains("refused busy"));
+    }
+
+    #[test]
+    fn tasks_that_were_refused_late_are_told_by_where_with_a_target_or_without() {
+        let on_time = SliceStatus { name: "scan".to_owned(), ..SliceStatus::default() };
+        let slice = SliceStatus {
+            name: "get".to_owned(),
+            late_in_switch: 30,
+            late_at_worker: 9,
+            ..SliceStatus::default()
+        };
+        assert_eq!((late(&on_time), target(&slice)), (String::new(), String::new()));
+        assert_eq!(late(&slice), ", 39 refused late (9 at workers)");
+        let status = StatusResponse { slices: vec![on_time, slice], ..StatusResponse::default() };
+        let told = text("here", &status);
+        let rows: Vec<&str> = told.lines().skip_while(|row| !row.contains("late in the switch")).collect();
+        let cells = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(cells(rows[1]), ["get", NOTHING, NOTHING, "0", "30", "9"], "{told}");
+        assert!(!rows[2].contains("scan"), "{told}");
+        let json = to_json(&status);
+        let counts = ["late_in_switch", "late_at_worker"].map(|key| json["slices"][1][key].as_u64());
+        assert_eq!(counts, [Some(30), Some(9)]);
     }
 
     #[test]

@@ -84,6 +84,7 @@ pub(crate) fn worker(name: &str, life: u64) -> WorkerHello {
         quota: 2,
         capacity: 0,
         recent: sluice_control::RecentWork::default(),
+        refused_late: 0,
         server: String::new(),
         rejoins: 0,
         workers: 0,

@@ -350,7 +350,9 @@ impl LanesEngine {
         if !self.is_pool {
             self.name_overdue(now);
         }
-        self.lanes.iter_mut().for_each(|lane| lane.report_recent(now));
+        for (lane, machine) in self.lanes.iter_mut().zip(self.machines.iter()) {
+            lane.report_recent(now, machine.refused_late());
+        }
         if self.measures {
             self.report_capacity();
         }

@@ -134,13 +134,14 @@ impl ServerLane {
         self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up)
     }
 
-    /// Reports the lane's recent work to the controller when there is something new.
-    pub(super) fn report_recent(&mut self, now: Nanos) {
-        let Some(recent) = self.recent.turn(now).filter(|recent| *recent != self.hello.recent) else {
-            return;
-        };
-        self.hello.recent = recent;
-        self.registrar.set_hello_later(self.hello.clone());
+    /// Reports the lane's recent work, and how many tasks it refused because their budget was spent, to the
+    /// controller when there is something new.
+    pub(super) fn report_recent(&mut self, now: Nanos, late: u64) {
+        let Some(recent) = self.recent.turn(now) else { return };
+        if (recent, late) != (self.hello.recent, self.hello.refused_late) {
+            (self.hello.recent, self.hello.refused_late) = (recent, late);
+            self.registrar.set_hello_later(self.hello.clone());
+        }
     }
 
     /// Reports a new capacity to the controller if it differs much from the last one.

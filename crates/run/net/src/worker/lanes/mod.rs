@@ -137,6 +137,7 @@ fn lanes(
                 quota: QUOTA_MAX,
                 capacity: worker.capacity / each as u32,
                 recent: sluice_control::RecentWork::default(),
+                refused_late: 0,
                 server: worker.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),
                 rejoins: 0,
                 workers: 0,

@@ -32,6 +32,7 @@ fn sum(all: WorkerStats, of: WorkerStats) -> WorkerStats {
         duplicates: all.duplicates + of.duplicates,
         repeated_tasks: all.repeated_tasks + of.repeated_tasks,
         late: all.late + of.late,
+        over_budget: all.over_budget + of.over_budget,
         dropped: all.dropped + of.dropped,
         written_off: all.written_off + of.written_off,
         probes: all.probes + of.probes,

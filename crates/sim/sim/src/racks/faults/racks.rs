@@ -140,6 +140,7 @@ impl RackControllers {
             quota: datacenter.control().quota_of_workers(),
             capacity: 0,
             recent: sluice_control::RecentWork::default(),
+            refused_late: 0,
             server: String::new(),
             rejoins: 0,
             workers: 0,
