@@ -31,7 +31,7 @@ const FOLDERS: [(&str, &[&str]); 6] = [
     ("sim", &["core"]),
     ("lab", &["core", "run", "sim"]),
     ("cli", &["core", "run", "sim", "lab"]),
-    ("check", &["core", "run"]),
+    ("check", &["core", "run", "sim"]),
 ];
 
 /// Exceptions to the rule of folders. Simulations report outcomes, workloads are text files, and live runs

@@ -6,6 +6,7 @@ mod driver;
 mod ends;
 mod policies;
 mod program;
+mod rack;
 mod tiers;
 mod wire;
 
@@ -81,6 +82,7 @@ pub(crate) const ALL: &[Case] = &[
     case("agent task", "task", agent::TASKS, agent::tasks),
     case("agent interval", "interval of 32 workers", agent::INTERVALS, agent::intervals),
     case("client SUBMIT to outcome", "task", REPEATS, ends::client_task),
+    case("simulated rack", "task", rack::TASKS, rack::tasks),
 ];
 
 /// Runs a case under callgrind.
