@@ -14,78 +14,34 @@ use sluice_wire::{Endpoint, Nanos, Packet, Rank, Submit};
 use crate::hosts::{EPOCH, GPU, WORKERS, registrations, served, submit, token};
 use crate::scale::on_the_scale;
 
-pub(super) fn token_parks(times: u32) {
-    Bench::new().matches(times, Packets::TokenFirst, CountedPart::First);
+pub(super) fn plain(times: u32, order: PacketOrder, counted: CountedPart) {
+    Bench::of_kinds(Kinds::ONE).matches(times, order, counted);
 }
 
-pub(super) fn submit_matches(times: u32) {
-    Bench::new().matches(times, Packets::TokenFirst, CountedPart::Second);
+pub(super) fn ranked(times: u32, order: PacketOrder, counted: CountedPart) {
+    Bench::of_kinds(RANKED).matches(times, order, counted);
 }
 
-pub(super) fn submit_parks(times: u32) {
-    Bench::new().matches(times, Packets::TaskFirst, CountedPart::First);
+pub(super) fn classed(times: u32, order: PacketOrder, counted: CountedPart) {
+    Bench::of_kinds(CLASSED).matches(times, order, counted);
 }
 
-pub(super) fn token_matches(times: u32) {
-    Bench::new().matches(times, Packets::TaskFirst, CountedPart::Second);
+pub(super) fn labelled(times: u32, order: PacketOrder, counted: CountedPart) {
+    Bench::labelled().matches(times, order, counted);
 }
 
-pub(super) fn ranked_token_parks(times: u32) {
-    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, CountedPart::First);
-}
-
-pub(super) fn ranked_submit_matches(times: u32) {
-    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, CountedPart::Second);
-}
-
-pub(super) fn classed_submit_parks(times: u32) {
-    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, CountedPart::First);
-}
-
-pub(super) fn classed_token_matches(times: u32) {
-    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, CountedPart::Second);
-}
-
-pub(super) fn labelled_token_parks(times: u32) {
-    Bench::labelled().matches(times, Packets::TokenFirst, CountedPart::First);
-}
-
-pub(super) fn labelled_submit_matches(times: u32) {
-    Bench::labelled().matches(times, Packets::TokenFirst, CountedPart::Second);
-}
-
-pub(super) fn labelled_submit_parks(times: u32) {
-    Bench::labelled().matches(times, Packets::TaskFirst, CountedPart::First);
-}
-
-pub(super) fn labelled_token_matches(times: u32) {
-    Bench::labelled().matches(times, Packets::TaskFirst, CountedPart::Second);
-}
-
-pub(super) fn targeted_token_parks(times: u32) {
-    Bench::targeted().matches(times, Packets::TokenFirst, CountedPart::First);
-}
-
-pub(super) fn targeted_submit_matches(times: u32) {
-    Bench::targeted().matches(times, Packets::TokenFirst, CountedPart::Second);
-}
-
-pub(super) fn targeted_submit_parks(times: u32) {
-    Bench::targeted().matches(times, Packets::TaskFirst, CountedPart::First);
-}
-
-pub(super) fn targeted_token_matches(times: u32) {
-    Bench::targeted().matches(times, Packets::TaskFirst, CountedPart::Second);
+pub(super) fn targeted(times: u32, order: PacketOrder, counted: CountedPart) {
+    Bench::targeted().matches(times, order, counted);
 }
 
 #[derive(Clone, Copy)]
-enum Packets {
+pub(super) enum PacketOrder {
     TokenFirst,
     TaskFirst,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum CountedPart {
+pub(super) enum CountedPart {
     First,
     Second,
 }
@@ -102,10 +58,6 @@ const RANKED: Kinds = Kinds { ranks: 2, classes: 1 };
 const CLASSED: Kinds = Kinds { ranks: 1, classes: 4 };
 
 impl Bench<Rain> {
-    fn new() -> Self {
-        Self::of_kinds(Kinds::ONE)
-    }
-
     fn of_kinds(kinds: Kinds) -> Self {
         let config = Config::full_of(EPOCH, kinds.classes, 1);
         Self::of(Box::new(Rain::of_kinds(config, kinds)), config, Serving::default())
@@ -139,7 +91,7 @@ impl<P: Program + ?Sized> Bench<P> {
         Self { rain, client, worker }
     }
 
-    fn matches(&mut self, times: u32, order: Packets, counted: CountedPart) {
+    fn matches(&mut self, times: u32, order: PacketOrder, counted: CountedPart) {
         for turn in 0..times {
             let mut token = token((turn % u32::from(WORKERS)) as u16, turn / u32::from(WORKERS) + 1);
             token.rank = Rank::behind(turn % u32::from(RANKED.ranks));
@@ -149,8 +101,8 @@ impl<P: Program + ?Sized> Bench<P> {
             let task = Packet::Submit(Submit { priority, constraints, ..submit(0, turn) });
             let task = Arrival::Wire { from: self.client, packet: task, room: true };
             let (first, second) = match order {
-                Packets::TokenFirst => (token, task),
-                Packets::TaskFirst => (task, token),
+                PacketOrder::TokenFirst => (token, task),
+                PacketOrder::TaskFirst => (task, token),
             };
             let parked = self.pass(turn, first, counted == CountedPart::First);
             assert_eq!(parked, Verdict::Parked);
