@@ -30,7 +30,7 @@ pub struct Decisions {
 type Judged = (i32, u32, u32);
 
 /// A slice at the end of an interval.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Row {
     ended_unix_ns: u64,
     lasted_ns: u64,
@@ -196,18 +196,7 @@ fn decision(interval: &AgentInterval, slice: &str, judgement: &Judgement, text: 
 
 impl Row {
     fn new(ended_unix_ns: u64, lasted_ns: u64, slice: u32) -> Self {
-        Self {
-            ended_unix_ns,
-            lasted_ns,
-            slice,
-            workers: BTreeMap::new(),
-            deeper: 0,
-            shallower: 0,
-            overloaded: 0,
-            tasks: 0,
-            slowdowns: Slowdowns::default(),
-            idle_milli: 0,
-        }
+        Self { ended_unix_ns, lasted_ns, slice, ..Self::default() }
     }
 
     fn add(&mut self, slice: &SliceInterval) {

@@ -50,16 +50,7 @@ impl Controller {
         let counts = [shape.types, shape.workers, shape.clients].map(u32::from);
         let slices = self.slices.len() as u32;
         let questions = counts.iter().sum::<u32>() + slices + (1 + slices) * u32::from(shape.servers);
-        self.link = Link::Reading(ReadBack {
-            questions,
-            asked: 0,
-            types: Vec::new(),
-            slices: Vec::new(),
-            workers: Vec::new(),
-            clients: Vec::new(),
-            servers: Vec::new(),
-            rings: Vec::new(),
-        });
+        self.link = Link::Reading(ReadBack { questions, ..ReadBack::default() });
         self.read_on(now, out);
     }
 

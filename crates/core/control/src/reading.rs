@@ -8,7 +8,7 @@ use sluice_wire::tables::{
 use sluice_wire::{ClientId, ServerId, SliceId, TaskType, WorkerId};
 
 /// The tables that were read so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ReadBack {
     pub(crate) questions: u32,
     pub(crate) asked: u32,

@@ -29,7 +29,7 @@ pub(crate) const EMPTY_FOR: Nanos = Nanos::from_millis(1_000);
 const WATCHES_A_LEASE: u64 = 10;
 pub(crate) const WATCH_LEASES: u64 = 2;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Slice {
     pub(crate) name: String,
     pub(crate) planned_limit: Option<u32>,
@@ -116,20 +116,8 @@ impl Slice {
             planned_limit: plan.limit,
             target: plan.target.unwrap_or_default(),
             service: plan.service,
-            row: SliceRow::default(),
-            serving: 0,
-            quotas: 0,
-            state: None,
-            late_at_worker: 0,
-            stale: Vec::new(),
-            calm_left: 0,
-            emptying: None,
-            former: None,
-            look: None,
             pace: SWEEP_EVERY,
-            asked: false,
-            swept_to: RingCounts::default(),
-            out_before: RingCounts::default(),
+            ..Self::default()
         }
     }
 

@@ -88,26 +88,18 @@ impl Worker {
     pub(crate) fn joining(now: Nanos, hello: WorkerHello, labels: Labels, row: WorkerRow) -> Self {
         Self {
             registration: Registration::new(Some(hello.name), hello.life, now),
-            at: row.at,
-            slice: row.slice,
-            row,
             in_switch: false,
             counted: false,
-            serves: None,
             types: hello.types,
             labels,
             quota: hello.quota,
-            start_quota: None,
             capacity: hello.capacity,
             recent: hello.recent,
             refused_late: hello.refused_late,
             server: hello.server,
             workers: hello.workers,
             rejoins: Some(hello.rejoins),
-            rejoin: false,
-            fate: Fate::Stays,
-            step: None,
-            final_sent: None,
+            ..Self::read_back(now, row)
         }
     }
 

@@ -148,7 +148,7 @@ impl Tally {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct TaskRecord {
     submitted: Nanos,
     attempts: u32,
@@ -192,18 +192,7 @@ impl Oracle {
     }
 
     pub(super) fn submitted(&mut self, now: Nanos, task: TaskId) -> Result<(), String> {
-        let fate = TaskRecord {
-            submitted: now,
-            attempts: 0,
-            only_once: false,
-            begin_by: None,
-            refused_in: Vec::new(),
-            runs: Vec::new(),
-            ended: Vec::new(),
-            ending: None,
-            abandoned: false,
-            is_crowded_out: false,
-        };
+        let fate = TaskRecord { submitted: now, ..TaskRecord::default() };
         match self.fates.insert(key(task), fate) {
             Some(_) => Err(format!("task {task} was taken on twice")),
             None => Ok(()),

@@ -80,7 +80,7 @@ pub(super) struct Servers {
 }
 
 /// A server's process; it may be down.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ServerNode {
     pub(super) index: usize,
     lives_before: u32,
@@ -211,22 +211,8 @@ impl ServerNode {
             let spec = RegionSpec { rkey, address: ring_address(slice), bytes: slots as usize * SLOT_BYTES };
             (endpoint.register(spec).expect("two regions with keys of their own"), SliceId(slice))
         });
-        Self {
-            rings: rings.collect(),
-            index,
-            lives_before,
-            endpoint,
-            life: 0,
-            session: ControllerSession::default(),
-            qpn: Qpn(16),
-            first: Psn::new(0),
-            connected: None,
-            row: None,
-            offers: Vec::new(),
-            memory: HashMap::new(),
-            unread: VecDeque::new(),
-            behind: 0,
-        }
+        let rings = rings.collect();
+        Self { rings, index, lives_before, endpoint, qpn: Qpn(16), ..Self::default() }
     }
 
     /// Ends the process, which loses its memory. No later life uses the pair's number again.

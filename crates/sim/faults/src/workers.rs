@@ -18,7 +18,7 @@ use super::pieces::Pieces;
 use super::scenario::Scenario;
 
 /// A worker's process; it may be down.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct WorkerProcess {
     pub(super) node: Option<Node<Worker>>,
     pub(super) life: Life,
@@ -50,26 +50,7 @@ pub(super) struct WorkerProcess {
 
 impl WorkerProcess {
     pub(super) fn new(index: usize) -> Self {
-        Self {
-            node: None,
-            life: 0,
-            leaving: false,
-            index: index as u16,
-            starts: 0,
-            grant: None,
-            ring: None,
-            quota_highest: 0,
-            session: ControllerSession::default(),
-            tasks: Bytes::default(),
-            replies: Bytes::default(),
-            pieces: Pieces::new(),
-            late_in_hand: Vec::new(),
-            begin_until: BeginUntil::default(),
-            core: Core::default(),
-            early: EarlyToken::default(),
-            held_when_seen: None,
-            rejoins: 0,
-        }
+        Self { index: index as u16, ..Self::default() }
     }
 
     /// A new life of the process, which began as the worker `first`.

@@ -12,28 +12,8 @@ use sluice_wire::{Endpoint, JOB_TASKS_MAX, Nanos, Packet, Submit, TaskJob};
 use crate::hosts::{EPOCH, GPU, WORKERS, registrations, served, submit, token};
 use crate::scale::on_the_scale;
 
-pub(super) fn plain(times: u32) {
-    Bench::new("draconis").tasks(times);
-}
-
-pub(super) fn two_classes(times: u32) {
-    Bench::new("draconis:classes=2").tasks(times);
-}
-
-pub(super) fn four_classes(times: u32) {
-    Bench::new("draconis:classes=4").tasks(times);
-}
-
-pub(super) fn labelled(times: u32) {
-    Bench::new("draconis:labels").tasks(times);
-}
-
-pub(super) fn jobs(times: u32) {
-    Bench::new("draconis:jobs=5").tasks(times);
-}
-
-pub(super) fn as_published(times: u32) {
-    Bench::new("draconis:as-published").tasks(times);
+pub(super) fn tasks(times: u32, policy: &str) {
+    Bench::new(policy).tasks(times);
 }
 
 /// How many tasks always wait: enough that each worker finds a suitable one, and whole jobs.

@@ -9,16 +9,8 @@ use crate::scale::on_the_scale;
 pub(super) const TASKS: u32 = ROUNDS * WORKERS as u32;
 const ROUNDS: u32 = 20;
 
-pub(super) fn short_token_first(tasks: u32) {
-    rounds(tasks, 8, true).expect("a switch on the loopback");
-}
-
-pub(super) fn short_task_first(tasks: u32) {
-    rounds(tasks, 8, false).expect("a switch on the loopback");
-}
-
-pub(super) fn long_task_first(tasks: u32) {
-    rounds(tasks, 640, false).expect("a switch on the loopback");
+pub(super) fn count(tasks: u32, payload: usize, token_first: bool) {
+    rounds(tasks, payload, token_first).expect("a switch on the loopback");
 }
 
 fn rounds(tasks: u32, payload: usize, token_first: bool) -> Result<(), BenchError> {

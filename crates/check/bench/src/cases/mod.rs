@@ -10,11 +10,17 @@ mod rack;
 mod tiers;
 mod wire;
 
+use program::CountedPart::{First, Second};
+use program::PacketOrder::{TaskFirst, TokenFirst};
+
 use crate::error::BenchError;
 
 /// How often a case repeats its work: enough to average out occasional work, few enough for callgrind's
 /// speed.
 const REPEATS: u32 = 2_000;
+
+/// Rain with a target.
+const TARGETED: &str = "rain:2,target=50us";
 
 /// One counted case.
 pub(crate) struct Case {
@@ -41,43 +47,45 @@ pub(crate) const ALL: &[Case] = &[
     case("wire encode TOKEN", "packet", REPEATS, wire::encode_token),
     case("wire encode DISPATCH", "packet", REPEATS, wire::encode_dispatch),
     case("wire encode REPLY", "packet", REPEATS, wire::encode_reply),
-    case("program TOKEN parks", "packet", REPEATS, program::token_parks),
-    case("program SUBMIT matches", "packet", REPEATS, program::submit_matches),
-    case("program SUBMIT parks", "packet", REPEATS, program::submit_parks),
-    case("program TOKEN matches", "packet", REPEATS, program::token_matches),
-    case("ranks TOKEN parks", "packet", REPEATS, program::ranked_token_parks),
-    case("ranks SUBMIT matches", "packet", REPEATS, program::ranked_submit_matches),
-    case("classes SUBMIT parks", "packet", REPEATS, program::classed_submit_parks),
-    case("classes TOKEN matches", "packet", REPEATS, program::classed_token_matches),
-    case("target TOKEN parks", "packet", REPEATS, program::targeted_token_parks),
-    case("target SUBMIT matches", "packet", REPEATS, program::targeted_submit_matches),
-    case("target SUBMIT parks", "packet", REPEATS, program::targeted_submit_parks),
-    case("target TOKEN matches", "packet", REPEATS, program::targeted_token_matches),
-    case("labels TOKEN parks", "packet", REPEATS, program::labelled_token_parks),
-    case("labels SUBMIT matches", "packet", REPEATS, program::labelled_submit_matches),
-    case("labels SUBMIT parks", "packet", REPEATS, program::labelled_submit_parks),
-    case("labels TOKEN matches", "packet", REPEATS, program::labelled_token_matches),
-    case("policy r2p2:2", "task", REPEATS, policies::r2p2),
-    case("policy racksched:2", "task", REPEATS, policies::racksched_by_replies),
-    case("policy racksched:2,tracked", "task", REPEATS, policies::racksched_tracked),
-    case("policy racksched:2, all busy", "task", REPEATS, policies::racksched_busy),
-    case("policy horus", "task", REPEATS, policies::horus_idle),
-    case("policy horus, all busy", "task", REPEATS, policies::horus_busy),
+    case("program TOKEN parks", "packet", REPEATS, |n| program::named(n, "rain:2", TokenFirst, First)),
+    case("program SUBMIT matches", "packet", REPEATS, |n| program::named(n, "rain:2", TokenFirst, Second)),
+    case("program SUBMIT parks", "packet", REPEATS, |n| program::named(n, "rain:2", TaskFirst, First)),
+    case("program TOKEN matches", "packet", REPEATS, |n| program::named(n, "rain:2", TaskFirst, Second)),
+    case("ranks TOKEN parks", "packet", REPEATS, |n| program::named(n, "rain:2,ranked", TokenFirst, First)),
+    case("ranks SUBMIT matches", "packet", REPEATS, |n| {
+        program::named(n, "rain:2,ranked", TokenFirst, Second)
+    }),
+    case("classes SUBMIT parks", "packet", REPEATS, |n| program::classed(n, TaskFirst, First)),
+    case("classes TOKEN matches", "packet", REPEATS, |n| program::classed(n, TaskFirst, Second)),
+    case("target TOKEN parks", "packet", REPEATS, |n| program::named(n, TARGETED, TokenFirst, First)),
+    case("target SUBMIT matches", "packet", REPEATS, |n| program::named(n, TARGETED, TokenFirst, Second)),
+    case("target SUBMIT parks", "packet", REPEATS, |n| program::named(n, TARGETED, TaskFirst, First)),
+    case("target TOKEN matches", "packet", REPEATS, |n| program::named(n, TARGETED, TaskFirst, Second)),
+    case("labels TOKEN parks", "packet", REPEATS, |n| program::labelled(n, TokenFirst, First)),
+    case("labels SUBMIT matches", "packet", REPEATS, |n| program::labelled(n, TokenFirst, Second)),
+    case("labels SUBMIT parks", "packet", REPEATS, |n| program::labelled(n, TaskFirst, First)),
+    case("labels TOKEN matches", "packet", REPEATS, |n| program::labelled(n, TaskFirst, Second)),
+    case("policy r2p2:2", "task", REPEATS, |n| policies::idle(n, "r2p2:2")),
+    case("policy racksched:2", "task", REPEATS, |n| policies::idle(n, "racksched:2")),
+    case("policy racksched:2,tracked", "task", REPEATS, |n| policies::idle(n, "racksched:2,tracked")),
+    case("policy racksched:2, all busy", "task", REPEATS, |n| policies::busy(n, "racksched:2")),
+    case("policy horus", "task", REPEATS, |n| policies::idle(n, "horus")),
+    case("policy horus, all busy", "task", REPEATS, |n| policies::busy(n, "horus")),
     case("spine horus", "task", REPEATS, tiers::spine_idle),
     case("spine horus, all busy", "task", REPEATS, tiers::spine_busy),
     case("leaf horus", "task", REPEATS, tiers::leaf_idle),
     case("leaf horus, all busy", "task", REPEATS, tiers::leaf_busy),
-    case("policy draconis", "task", REPEATS, policies::draconis),
-    case("waiting draconis", "task", REPEATS, draconis::plain),
-    case("waiting draconis:classes=2", "task", REPEATS, draconis::two_classes),
-    case("waiting draconis:classes=4", "task", REPEATS, draconis::four_classes),
-    case("waiting draconis:labels", "task", REPEATS, draconis::labelled),
-    case("waiting draconis:jobs=5", "task", REPEATS, draconis::jobs),
-    case("waiting draconis:as-published", "task", REPEATS, draconis::as_published),
-    case("policy pallas", "task", REPEATS, policies::pallas),
-    case("driver 8 B token first", "task", driver::TASKS, driver::short_token_first),
-    case("driver 8 B task first", "task", driver::TASKS, driver::short_task_first),
-    case("driver 640 B task first", "task", driver::TASKS, driver::long_task_first),
+    case("policy draconis", "task", REPEATS, |n| policies::idle(n, "draconis")),
+    case("waiting draconis", "task", REPEATS, |n| draconis::tasks(n, "draconis")),
+    case("waiting draconis:classes=2", "task", REPEATS, |n| draconis::tasks(n, "draconis:classes=2")),
+    case("waiting draconis:classes=4", "task", REPEATS, |n| draconis::tasks(n, "draconis:classes=4")),
+    case("waiting draconis:labels", "task", REPEATS, |n| draconis::tasks(n, "draconis:labels")),
+    case("waiting draconis:jobs=5", "task", REPEATS, |n| draconis::tasks(n, "draconis:jobs=5")),
+    case("waiting draconis:as-published", "task", REPEATS, |n| draconis::tasks(n, "draconis:as-published")),
+    case("policy pallas", "task", REPEATS, |n| policies::idle(n, "pallas")),
+    case("driver 8 B token first", "task", driver::TASKS, |n| driver::count(n, 8, true)),
+    case("driver 8 B task first", "task", driver::TASKS, |n| driver::count(n, 8, false)),
+    case("driver 640 B task first", "task", driver::TASKS, |n| driver::count(n, 640, false)),
     case("worker DISPATCH to REPLY and TOKEN", "task", REPEATS, ends::worker_task),
     case("agent task", "task", agent::TASKS, agent::tasks),
     case("agent interval", "interval of 32 workers", agent::INTERVALS, agent::intervals),

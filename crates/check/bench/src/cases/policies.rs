@@ -12,36 +12,14 @@ use sluice_wire::{Dispatch, Endpoint, Nanos, Packet, Reply};
 use crate::hosts::{EPOCH, WORKERS, registrations, reply, submit, token};
 use crate::scale::on_the_scale;
 
-pub(super) fn r2p2(times: u32) {
-    CountedProgram::new("r2p2:2").tasks(times);
+/// All workers are idle.
+pub(super) fn idle(times: u32, policy: &str) {
+    CountedProgram::new(policy).tasks(times);
 }
 
-pub(super) fn racksched_by_replies(times: u32) {
-    CountedProgram::new("racksched:2").tasks(times);
-}
-
-pub(super) fn racksched_tracked(times: u32) {
-    CountedProgram::new("racksched:2,tracked").tasks(times);
-}
-
-pub(super) fn draconis(times: u32) {
-    CountedProgram::new("draconis").tasks(times);
-}
-
-pub(super) fn pallas(times: u32) {
-    CountedProgram::new("pallas").tasks(times);
-}
-
-pub(super) fn horus_idle(times: u32) {
-    CountedProgram::new("horus").tasks(times);
-}
-
-pub(super) fn horus_busy(times: u32) {
-    CountedProgram::new("horus").tasks_behind(times, EACH);
-}
-
-pub(super) fn racksched_busy(times: u32) {
-    CountedProgram::new("racksched:2").tasks_behind(times, EACH);
+/// Each worker has [`EACH`] tasks.
+pub(super) fn busy(times: u32, policy: &str) {
+    CountedProgram::new(policy).tasks_behind(times, EACH);
 }
 
 /// The address of all clients and workers.

@@ -13,78 +13,29 @@ use sluice_wire::{Endpoint, Nanos, Packet, Rank, Submit};
 use crate::hosts::{EPOCH, GPU, WORKERS, registrations, served, submit, token};
 use crate::scale::on_the_scale;
 
-pub(super) fn token_parks(times: u32) {
-    Bench::new().matches(times, Packets::TokenFirst, CountedPart::First);
+pub(super) fn named(times: u32, policy: &str, order: PacketOrder, counted: CountedPart) {
+    Bench::of(policy, Config::full(EPOCH), Serving::default()).matches(times, order, counted);
 }
 
-pub(super) fn submit_matches(times: u32) {
-    Bench::new().matches(times, Packets::TokenFirst, CountedPart::Second);
+pub(super) fn classed(times: u32, order: PacketOrder, counted: CountedPart) {
+    let config = Config::full_of(EPOCH, CLASSES, 1);
+    Bench::of("rain:2,classes=4", config, Serving::default()).matches(times, order, counted);
 }
 
-pub(super) fn submit_parks(times: u32) {
-    Bench::new().matches(times, Packets::TaskFirst, CountedPart::First);
-}
-
-pub(super) fn token_matches(times: u32) {
-    Bench::new().matches(times, Packets::TaskFirst, CountedPart::Second);
-}
-
-pub(super) fn ranked_token_parks(times: u32) {
-    Bench::ranked().matches(times, Packets::TokenFirst, CountedPart::First);
-}
-
-pub(super) fn ranked_submit_matches(times: u32) {
-    Bench::ranked().matches(times, Packets::TokenFirst, CountedPart::Second);
-}
-
-pub(super) fn classed_submit_parks(times: u32) {
-    Bench::classed().matches(times, Packets::TaskFirst, CountedPart::First);
-}
-
-pub(super) fn classed_token_matches(times: u32) {
-    Bench::classed().matches(times, Packets::TaskFirst, CountedPart::Second);
-}
-
-pub(super) fn labelled_token_parks(times: u32) {
-    Bench::labelled().matches(times, Packets::TokenFirst, CountedPart::First);
-}
-
-pub(super) fn labelled_submit_matches(times: u32) {
-    Bench::labelled().matches(times, Packets::TokenFirst, CountedPart::Second);
-}
-
-pub(super) fn labelled_submit_parks(times: u32) {
-    Bench::labelled().matches(times, Packets::TaskFirst, CountedPart::First);
-}
-
-pub(super) fn labelled_token_matches(times: u32) {
-    Bench::labelled().matches(times, Packets::TaskFirst, CountedPart::Second);
-}
-
-pub(super) fn targeted_token_parks(times: u32) {
-    Bench::targeted().matches(times, Packets::TokenFirst, CountedPart::First);
-}
-
-pub(super) fn targeted_submit_matches(times: u32) {
-    Bench::targeted().matches(times, Packets::TokenFirst, CountedPart::Second);
-}
-
-pub(super) fn targeted_submit_parks(times: u32) {
-    Bench::targeted().matches(times, Packets::TaskFirst, CountedPart::First);
-}
-
-pub(super) fn targeted_token_matches(times: u32) {
-    Bench::targeted().matches(times, Packets::TaskFirst, CountedPart::Second);
+pub(super) fn labelled(times: u32, order: PacketOrder, counted: CountedPart) {
+    let (kinds, all) = ([Labels::NONE, GPU], KINDS_MAX as u8);
+    let serving = Serving::of(&kinds, &kinds).expect("two are told apart");
+    Bench::of("rain:2,labels", Config::full_of(EPOCH, all, all), serving).matches(times, order, counted);
 }
 
 #[derive(Clone, Copy)]
-enum Packets {
+pub(super) enum PacketOrder {
     TokenFirst,
     TaskFirst,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum CountedPart {
+pub(super) enum CountedPart {
     First,
     Second,
 }
@@ -101,28 +52,6 @@ const RANKS: u32 = 2;
 const CLASSES: u8 = 4;
 
 impl Bench {
-    fn new() -> Self {
-        Self::of("rain:2", Config::full(EPOCH), Serving::default())
-    }
-
-    fn ranked() -> Self {
-        Self::of("rain:2,ranked", Config::full(EPOCH), Serving::default())
-    }
-
-    fn classed() -> Self {
-        Self::of("rain:2,classes=4", Config::full_of(EPOCH, CLASSES, 1), Serving::default())
-    }
-
-    fn labelled() -> Self {
-        let (kinds, all) = ([Labels::NONE, GPU], KINDS_MAX as u8);
-        let serving = Serving::of(&kinds, &kinds).expect("two are told apart");
-        Self::of("rain:2,labels", Config::full_of(EPOCH, all, all), serving)
-    }
-
-    fn targeted() -> Self {
-        Self::of("rain:2,target=50us", Config::full(EPOCH), Serving::default())
-    }
-
     fn of(policy: &str, config: Config, serving: Serving) -> Self {
         let mut rain = Choice::parse(policy).expect("a policy").build(config);
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
@@ -132,7 +61,7 @@ impl Bench {
         Self { rain, client, worker }
     }
 
-    fn matches(&mut self, times: u32, order: Packets, counted: CountedPart) {
+    fn matches(&mut self, times: u32, order: PacketOrder, counted: CountedPart) {
         for turn in 0..times {
             let mut token = token((turn % u32::from(WORKERS)) as u16, turn / u32::from(WORKERS) + 1);
             token.rank = Rank::behind(turn % RANKS);
@@ -142,8 +71,8 @@ impl Bench {
             let task = Packet::Submit(Submit { priority, constraints, ..submit(0, turn) });
             let task = Arrival::Wire { from: self.client, packet: task, room: true };
             let (first, second) = match order {
-                Packets::TokenFirst => (token, task),
-                Packets::TaskFirst => (task, token),
+                PacketOrder::TokenFirst => (token, task),
+                PacketOrder::TaskFirst => (task, token),
             };
             let parked = self.pass(turn, first, counted == CountedPart::First);
             assert_eq!(parked, Verdict::Parked);
