@@ -26,7 +26,7 @@ impl fmt::Display for Broken {
 }
 
 /// The numbers and names of the promises, as in docs/manual/faults.md.
-const PROMISES: [(&str, &str); 8] = [
+const PROMISES: [(&str, &str); 10] = [
     ("1", "one outcome"),
     ("2", "once per life"),
     ("3", "bounded"),
@@ -35,6 +35,8 @@ const PROMISES: [(&str, &str); 8] = [
     ("6", "bounded memory"),
     ("7", "right worker"),
     ("8", "in order"),
+    ("9", "not too late"),
+    ("10", "its share"),
 ];
 
 impl std::error::Error for Broken {}

@@ -1,5 +1,4 @@
-//! The clients' processes: a node as in curves (`nodes::client`), the bytes that it keeps, and the
-//! application that submits its tasks.
+//! The clients' processes: a node as in curves (`nodes::client`), and the bytes that it keeps.
 
 use sluice_host::client::{Action, Client, ClientSettings};
 use sluice_nodes::Node;

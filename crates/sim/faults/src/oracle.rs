@@ -1,10 +1,11 @@
 //! The promises about what becomes of tasks (1, 2 and 5), checked apart from the machines that have to keep
 //! them.
 //!
-//! The other promises are checked beside it: tokens, queues and memory in `inspection` (3, 4, 6), servers
-//! in `enlisting` (4), the tokens that a pass admits in `passes` (3), the order of tasks in `order` and
-//! `labels` (8), and in `effects::workers`, at the start of a service, whether a worker serves what it runs
-//! (7), and within the task's budget (9; see `budgets`).
+//! The other promises are checked beside it: tokens, queues and memory in `inspection` (3, 4, 6), servers'
+//! rows and memory in `servers` (4, 5), the tokens that a pass admits in `passes` (3), the order of tasks in
+//! `order` and `labels` (8), a client's share in `effects::clients` (10), and in `effects::workers`, at the
+//! start of a service, whether a worker serves what it runs (7), and within the task's budget (9; see
+//! `budgets`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -282,7 +282,7 @@ fn a_broken_promise_is_told_with_its_number_and_its_name() {
     assert_eq!(broken("no promise 4: at all"), "seed 7 at 50041 us: no promise 4: at all");
     let page = include_str!("../../../../docs/manual/faults.md");
     for (number, name) in
-        [(1, "one outcome"), (4, "nobody stuck"), (6, "bounded memory"), (7, "right worker")]
+        [(1, "one outcome"), (4, "nobody stuck"), (7, "right worker"), (9, "not too late"), (10, "its share")]
     {
         assert!(broken(&format!("promise {number}: x")).contains(&format!("promise {number} ({name}): x")));
         assert!(page.contains(&format!("| {number} | {name} |")), "docs/manual/faults.md: {number} {name}");

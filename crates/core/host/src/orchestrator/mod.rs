@@ -30,5 +30,5 @@ pub use ids::{
     CORES_MAX, CoreId, PRIORITIES, Priority, PriorityOutOfRange, RequestHandle, SERVICES_MAX, ServiceId,
 };
 pub use monitor::{Hint, LoadHint, Trigger, UpRule};
-pub use nic::{Classified, Descriptor, Nic, NicCounts, NicSettings, ScheduledRequest, SchedulingOrder};
+pub use nic::{Descriptor, Nic, NicCounts, NicSettings, ScheduledRequest, SchedulingOrder};
 pub use ranking::{Branch, RANKING_LEVELS, Ranked, Ranking};

@@ -77,15 +77,6 @@ pub struct Descriptor {
     pub hint: Option<LoadHint>,
 }
 
-/// What the classifier finds for an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Classified {
-    pub service: ServiceId,
-    pub priority: Priority,
-    /// The rank of the service's next request, its rate, and when it may be transmitted.
-    pub ranked: Ranked,
-}
-
 /// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NicCounts {
@@ -201,13 +192,9 @@ impl Nic {
         [self.monitor.next_check(), sent].into_iter().flatten().min()
     }
 
-    /// The service and rank of a packet to this address.
-    pub fn classify(&self, address: &SocketAddr) -> Result<Classified, OrchestratorError> {
-        let service = self.classifier.service(address)?;
-        let unknown = OrchestratorError::UnknownService(service);
-        let priority = self.priorities[service.index()].ok_or(unknown)?;
-        let ranked = self.scheduler.ranked(service).ok_or(OrchestratorError::Unranked(service))?;
-        Ok(Classified { service, priority, ranked })
+    /// The rank of a service's next request, its rate, and when it may be transmitted; `None` without a rank.
+    pub fn ranked(&self, service: ServiceId) -> Option<Ranked> {
+        self.scheduler.ranked(service)
     }
 
     /// Requests of a service that wait on the NIC.

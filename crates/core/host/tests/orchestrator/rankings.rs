@@ -84,9 +84,9 @@ fn a_rate_holds_a_service_back_until_its_transmission_time() {
     (0..3).for_each(|_| send(&mut nic, 0, 64));
     send(&mut nic, 1, 64);
     assert_eq!(order(&mut nic, Nanos(0), 9), [0, 1], "the other one need not wait");
-    let said = nic.classify(&address(0)).unwrap();
-    assert_eq!(said.ranked.rate_bytes_per_s, NonZeroU64::new(64_000_000));
-    assert_eq!(said.ranked.transmission, Nanos(1_000));
+    let ranked = nic.ranked(service(0)).unwrap();
+    assert_eq!(ranked.rate_bytes_per_s, NonZeroU64::new(64_000_000));
+    assert_eq!(ranked.transmission, Nanos(1_000));
     assert_eq!(nic.next_deadline(), Some(Nanos(1_000)));
     assert_eq!(order(&mut nic, Nanos(999), 9), [0; 0]);
     assert_eq!(order(&mut nic, Nanos(1_000), 9), [0]);
@@ -128,7 +128,7 @@ proptest! {
                 continue;
             }
             let waiting = (0..5).filter(|of| nic.waiting(service(*of)) > 0);
-            let least = waiting.min_by_key(|of| nic.classify(&address(*of)).unwrap().ranked.rank);
+            let least = waiting.min_by_key(|of| nic.ranked(service(*of)).unwrap().rank);
             prop_assert_eq!(order(&mut nic, Nanos(0), 1), [least.unwrap()]);
         }
     }
