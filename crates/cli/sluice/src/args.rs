@@ -14,6 +14,7 @@ use sluice_live::args::{LiveArgs, VersusArgs};
 use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
 use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::MeasureArgs;
+use sluice_sim::Within;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::{Io, Output};
 use sluice_support::running::RackArgs;
@@ -125,6 +126,10 @@ pub(crate) struct UpArgs {
     /// have one in the plan].
     #[arg(long, value_name = "SPAN", value_parser = units::budget)]
     pub(crate) budget: Option<Nanos>,
+    /// The latency within which an answer is in time: 200us, or one for each type: get=100us,scan=1ms. With
+    /// it, answers in time a second (goodput) are counted [default: the plan's].
+    #[arg(long, value_name = "LATENCY", conflicts_with = "sweep")]
+    pub(crate) within: Option<Within>,
     /// Stretch all times by this factor, service too, instead of the plan's: this machine's own delays then
     /// weigh less.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -394,6 +399,10 @@ pub(crate) struct LoadArgs {
     /// have one in the plan].
     #[arg(long, value_name = "SPAN", value_parser = units::budget)]
     pub(crate) budget: Option<Nanos>,
+    /// The latency within which an answer is in time: 200us, or one for each type: get=100us,scan=1ms. With
+    /// it, answers in time a second (goodput) are counted [default: the plan's].
+    #[arg(long, value_name = "LATENCY")]
+    pub(crate) within: Option<Within>,
     /// Whether tasks are tried again: `budget` (within a tenth of the sends) or `never`.
     #[arg(long, value_name = "WHEN", value_parser = units::retry)]
     pub(crate) retry: Option<bool>,

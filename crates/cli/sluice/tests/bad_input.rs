@@ -167,6 +167,25 @@ fn a_budget_that_is_none_is_refused() {
 }
 
 #[test]
+fn a_latency_within_which_nothing_is_in_time_is_refused() {
+    let with = |text: &str| SMALL.replace("[load]", &format!("[load]\n{text}"));
+    refuses_text(&with("within = \"0us\""), &["within in [load]", "no answer comes within `0us`"]);
+    refuses_text(&with("within = \"soon\""), &["`soon` is not a span"]);
+    refuses_text(&with("within = \"hodl=5ms\""), &["unknown type `hodl`", "did you mean `hold`"]);
+    refuses_text(&with("within = \"hold=5ms,4=1ms\""), &["type `hold` has two latencies"]);
+    refuses_text(&with("refused_max = 1.5"), &["1.5 is not between 0 and 1"]);
+    let load =
+        |within: &'static str| ["load", "--mix", "hold=0.5,spin=0.5", "--rate", "9", "--within", within];
+    refuses(folder().path(), &load("0us"), &["no answer comes within `0us`"]);
+    refuses(folder().path(), &load("get=1ms"), &["unknown type `get`", "no rack was there"]);
+    let sweep = ["up", "--sweep", "0.5", "--within", "200us"];
+    refuses(folder().path(), &sweep, &["--within", "--sweep"]);
+    let folder = folder();
+    std::fs::write(folder.path().join("small.toml"), SMALL).expect("written");
+    refuses(folder.path(), &["up", "small.toml", "--within", "get=1ms"], &["--within: unknown type `get`"]);
+}
+
+#[test]
 fn a_mix_that_does_not_add_up_is_refused() {
     refuses_plan("hold=1", "hold=0.9", &["adds up to 0.9, not 1"]);
     refuses_plan("hold=1", "hold=0.5,spin=0.5", &["sends `spin`, which no slice serves"]);

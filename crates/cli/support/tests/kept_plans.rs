@@ -12,6 +12,7 @@ use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::rdma::Mtu;
 use sluice_net::served::ServedSlice;
 use sluice_services::rocks::{GET_KEYS_MAX, RocksArgs};
+use sluice_sim::Within;
 use sluice_support::flags::Io;
 use sluice_support::plan::{
     Arrivals, Changes, CoresPlan, Event, LoadPlan, Plan, RdmaPlan, Request, ServicePlan, SlicePlan, Spread,
@@ -302,6 +303,7 @@ fn load(names: Vec<&'static str>) -> impl Strategy<Value = LoadPlan> {
                 arrivals,
                 mix: owned().zip(parts.iter().map(|part| part / sum)).collect(),
                 requests,
+                within: within(&names, spans.2),
                 budgets: owned().take(1).map(|name| (name, Duration::from_micros(200))).collect(),
                 warm_up: spans.0,
                 length: spans.1,
@@ -309,9 +311,17 @@ fn load(names: Vec<&'static str>) -> impl Strategy<Value = LoadPlan> {
                 retry,
                 behind_max: spans.3,
                 failed_max: parts[0],
+                refused_max: parts[0],
             }
         },
     )
+}
+
+/// No limit, one for all types, or one for each.
+fn within(names: &[&'static str], span: Duration) -> Option<Within> {
+    let limit = Nanos(span.min(Duration::from_secs(8_000_000)).as_nanos() as u64);
+    let each = || names.iter().map(|name| ((*name).to_owned(), limit)).collect();
+    [None, Some(Within::All(limit)), Some(Within::Each(each()))][limit.0 as usize % 3].clone()
 }
 
 /// Spans of all sizes, up to the three years that a plan allows.

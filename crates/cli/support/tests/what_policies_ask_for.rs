@@ -60,6 +60,28 @@ fn a_slices_target_stands_in_the_plan_or_follows_from_a_latency() {
 }
 
 #[test]
+fn an_answer_within_the_latency_of_its_slice_is_in_time_if_each_type_has_one_and_the_load_says_no_other() {
+    let within = |of_other: &str, of_load: &str| {
+        let text = format!(
+            "policy = \"rain:2\"\n[types]\nrest = 40\n\
+             [[slice]]\nname = \"a\"\ntypes = [\"hold\"]\nlatency = \"400us\"\n\
+             [[slice]]\nname = \"b\"\ntypes = [\"rest\"]\n{of_other}\n\
+             [[worker]]\nname = \"w\"\nslice = \"a\"\nservice = \"hold\"\n\
+             [[worker]]\nname = \"v\"\nslice = \"b\"\nservice = \"hold\"\n\
+             [load]\nrate = 100\nmix = \"hold=0.9,rest=0.1\"\n{of_load}\n\
+             [load.request.hold]\nbusy = \"10us\"\n[load.request.rest]\nbusy = \"10us\"\n"
+        );
+        let plan = Plan::from_text("here", &text).unwrap_or_else(|why| panic!("{why}"));
+        let limits = plan.load.expect("it has a load").limits();
+        limits.map(|limits| limits.iter().map(|limit| limit.0 / 1_000).collect::<Vec<_>>())
+    };
+    assert_eq!(within("", ""), None, "one slice has no latency");
+    assert_eq!(within("latency = \"700us\"", ""), Some(vec![400, 700]));
+    assert_eq!(within("latency = \"700us\"", "within = \"1ms\""), Some(vec![1_000, 1_000]));
+    assert_eq!(within("", "within = \"rest=2ms,4=1ms\""), Some(vec![1_000, 2_000]));
+}
+
+#[test]
 fn behind_a_few_much_longer_services_a_task_waits_for_one_of_these() {
     let text = "policy = \"rain:2\"\n[types]\nrest = 40\n[[slice]]\nname = \"a\"\n\
                 types = [\"hold\", \"rest\"]\nlatency = \"400us\"\n\

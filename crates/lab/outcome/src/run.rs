@@ -57,6 +57,8 @@ pub struct RunResult {
     pub warm_up_tasks: TaskCounts,
     /// Replies per second of the measured time, including replies to earlier tasks.
     pub replied_per_s: f64,
+    /// Answers in time, per second of the measured time; null if nobody asks for goodput.
+    pub goodput_per_s: Option<f64>,
     /// Whether the rack kept up with the load.
     pub sustained: Sustained,
     /// The types, in the order of the mix.
@@ -113,6 +115,10 @@ pub struct TypeResult {
     pub tasks: TaskCounts,
     /// Replies per second of the measured time, including replies to earlier tasks.
     pub replied_per_s: f64,
+    /// The latency within which an answer is in time; null if nobody asks for goodput.
+    pub within_ns: Option<u64>,
+    /// Answers in time, of the tasks due in the measured time, per second; null if nobody asks for goodput.
+    pub goodput_per_s: Option<f64>,
     /// From the intended send time to the reply. All times are null if no reply came.
     pub latency_ns: Option<Quantiles>,
     /// Latency minus service time: from the intended send time to the start of service, plus the reply's
@@ -215,6 +221,8 @@ pub struct Bin {
     pub due: u64,
     /// Replies that came.
     pub replied: u64,
+    /// Tasks that were due in it and were refused.
+    pub refused: u64,
     /// The longest latency of these tasks, in ns.
     pub slowest_ns: u64,
     /// Tasks that were due in it and had to be retried.

@@ -21,6 +21,7 @@ pub fn summary(result: &RunResult) -> String {
     let mut out = String::new();
     heading(&mut out, result);
     out += "\n";
+    limits(&mut out, &result.types);
     out += &outcomes(result).to_string();
     reasons(&mut out, result);
     out += "\n";
@@ -60,7 +61,7 @@ pub fn types_csv(result: &RunResult) -> String {
             let _ = write!(csv, ",{column}_{part}");
         }
     }
-    csv.push_str(",dilation,faults,passed\n");
+    csv.push_str(",dilation,faults,passed,within_ns,goodput_per_s\n");
     for kind in &result.types {
         let tasks = &kind.tasks;
         let _ = write!(
@@ -94,18 +95,21 @@ pub fn types_csv(result: &RunResult) -> String {
             };
         }
         let faults = field(result.faults.as_deref().unwrap_or_default());
-        let _ = writeln!(csv, ",{},{faults},{}", result.dilation, result.passed);
+        let _ = write!(csv, ",{},{faults},{}", result.dilation, result.passed);
+        let within = kind.within_ns.map_or_else(String::new, |ns| ns.to_string());
+        let goodput = kind.goodput_per_s.map_or_else(String::new, |per_s| per_s.to_string());
+        let _ = writeln!(csv, ",{within},{goodput}");
     }
     csv
 }
 
 /// A row per bin.
 pub fn timeline_csv(result: &RunResult) -> String {
-    let mut csv = String::from("from_s,due,replied,slowest_ns,sent_again\n");
+    let mut csv = String::from("from_s,due,replied,slowest_ns,sent_again,refused\n");
     for (i, bin) in result.timeline.iter().enumerate() {
         let from = i as f64 * result.timeline_bin_s;
-        let Bin { due, replied, slowest_ns, sent_again } = bin;
-        let _ = writeln!(csv, "{from:.3},{due},{replied},{slowest_ns},{sent_again}");
+        let Bin { due, replied, slowest_ns, sent_again, refused } = bin;
+        let _ = writeln!(csv, "{from:.3},{due},{replied},{slowest_ns},{sent_again},{refused}");
     }
     csv
 }
@@ -155,30 +159,40 @@ fn heading(out: &mut String, result: &RunResult) {
 }
 
 fn outcomes(result: &RunResult) -> Table {
-    let mut table = Table::new([
-        "tasks",
-        "sent",
-        "replied",
-        "(failed)",
-        "refused",
-        "unknown",
-        "lost",
-        "attempts",
-        "replies/s",
-    ]);
-    table.row(counts("warm-up", &result.warm_up_tasks, NOTHING.to_owned()));
-    for TypeResult { name, tasks, replied_per_s, .. } in &result.types {
-        table.row(counts(name, tasks, digits(*replied_per_s)));
+    let headings =
+        ["tasks", "sent", "replied", "(failed)", "refused", "unknown", "lost", "attempts", "replies/s"];
+    let goodput = result.goodput_per_s.map(|_| "in time/s");
+    let mut table = Table::new(headings.into_iter().chain(goodput));
+    let mut row = |name: &str, tasks: &TaskCounts, per_s: [Option<f64>; 2]| {
+        let numbers = [
+            tasks.sent,
+            tasks.replied,
+            tasks.failed,
+            tasks.refused,
+            tasks.unknown,
+            tasks.lost,
+            tasks.attempts,
+        ];
+        let numbers = numbers.map(|number| number.to_string());
+        let shown = if goodput.is_some() { 2 } else { 1 };
+        let per_s = per_s.map(|per_s| per_s.map_or_else(|| NOTHING.to_owned(), digits));
+        table.row(std::iter::once(name.to_owned()).chain(numbers).chain(per_s.into_iter().take(shown)));
+    };
+    row("warm-up", &result.warm_up_tasks, [None, None]);
+    for TypeResult { name, tasks, replied_per_s, goodput_per_s, .. } in &result.types {
+        row(name, tasks, [Some(*replied_per_s), *goodput_per_s]);
     }
-    table.row(counts("measured", &result.tasks, digits(result.replied_per_s)));
+    row("measured", &result.tasks, [Some(result.replied_per_s), result.goodput_per_s]);
     table
 }
 
-fn counts(name: &str, tasks: &TaskCounts, replied_per_s: String) -> Vec<String> {
-    let numbers =
-        [tasks.sent, tasks.replied, tasks.failed, tasks.refused, tasks.unknown, tasks.lost, tasks.attempts];
-    let numbers = numbers.map(|number| number.to_string());
-    std::iter::once(name.to_owned()).chain(numbers).chain([replied_per_s]).collect()
+/// When an answer of each type is in time, if anybody asks for goodput.
+fn limits(out: &mut String, types: &[TypeResult]) {
+    let limit = |kind: &TypeResult| Some(format!("{} within {}", kind.name, time(kind.within_ns? as f64)));
+    let limits: Vec<String> = types.iter().filter_map(limit).collect();
+    if !limits.is_empty() {
+        let _ = writeln!(out, "answers in time: {}", limits.join(", "));
+    }
 }
 
 /// Why tasks had no good reply, including those of the warm-up.

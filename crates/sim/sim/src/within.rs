@@ -22,21 +22,36 @@ impl Within {
     /// # Errors
     /// One line that says what to change: a class is unknown, or has no limit.
     pub fn limits(&self, classes: &[Class]) -> Result<Vec<Nanos>, String> {
+        let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+        self.limits_of("class", &names)
+    }
+
+    /// The limit of each of these names, in their order; `what` is the kind of thing that they name.
+    ///
+    /// # Errors
+    /// As [`Within::limits`].
+    pub fn limits_of(&self, what: &str, names: &[&str]) -> Result<Vec<Nanos>, String> {
         let each = match self {
-            Self::All(limit) => return Ok(vec![*limit; classes.len()]),
+            Self::All(limit) => return Ok(vec![*limit; names.len()]),
             Self::Each(each) => each,
         };
-        let known = || classes.iter().map(|class| class.name.as_str());
-        if let Some((unknown, _)) = each.iter().find(|(name, _)| known().all(|known| known != name)) {
-            return Err(sluice_units::unknown("class", unknown, known()));
+        let is_twice = |at: usize| each[..at].iter().any(|(name, _)| *name == each[at].0);
+        if let Some(at) = (0..each.len()).find(|at| is_twice(*at)) {
+            return Err(format!(
+                "{what} `{}` has two latencies within which it is in time: keep one",
+                each[at].0
+            ));
         }
-        let limit = |class: &Class| {
-            let found = each.iter().find(|(name, _)| *name == class.name).map(|(_, limit)| *limit);
+        if let Some((unknown, _)) = each.iter().find(|(name, _)| !names.contains(&name.as_str())) {
+            return Err(sluice_units::unknown(what, unknown, names.iter().copied()));
+        }
+        let limit = |wanted: &&str| {
+            let found = each.iter().find(|(name, _)| name == wanted).map(|(_, limit)| *limit);
             found.ok_or_else(|| {
-                format!("class `{0}` has no latency within which it is in time: add {0}=200us", class.name)
+                format!("{what} `{wanted}` has no latency within which it is in time: add {wanted}=200us")
             })
         };
-        classes.iter().map(limit).collect()
+        names.iter().map(limit).collect()
     }
 }
 
@@ -103,6 +118,7 @@ mod tests {
             ("get=100us,1ms", "`1ms` names no class"),
             ("get=100us", "class `scan` has no latency"),
             ("get=100us,scna=1ms", "did you mean `scan`"),
+            ("get=100us,scan=1ms,get=2ms", "class `get` has two latencies"),
         ] {
             let said = limits(text).expect_err(text);
             assert!(said.contains(why) && !said.contains('\n'), "{text}: {said}");

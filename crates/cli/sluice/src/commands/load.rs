@@ -8,10 +8,11 @@ use sluice_net::client::{SpineClients, deadline_default};
 use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 use sluice_services::rocks::RocksArgs;
+use sluice_sim::Within;
 use sluice_support::board::Board;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::load::{self, LoadRun, Source, Target};
-use sluice_support::plan::{Arrivals, FAILED_MAX, LoadPlan, Plan, Types};
+use sluice_support::plan::{Arrivals, FAILED_MAX, LoadPlan, Plan, REFUSED_MAX, Types};
 use sluice_support::results::{self, Label, RunInputs, files};
 use sluice_support::stop::Stop;
 use sluice_support::units;
@@ -31,10 +32,11 @@ struct LabelledLoad {
 }
 
 impl LabelledLoad {
-    /// Replaces numbers in the mix by names, and returns the types' numbers.
+    /// Replaces numbers in the mix and in the limits by names, and returns the types' numbers.
     fn name_types(&mut self) -> Result<Vec<TaskType>, String> {
         self.load.mix =
             self.types.named_mix(self.load.mix.clone()).map_err(|why| format!("the mix: {why}"))?;
+        self.load.name_limits(&mut self.types).map_err(|why| format!("--within: {why}"))?;
         let numbers = self.load.mix.iter().filter_map(|(name, _)| self.types.number(name));
         Ok(numbers.map(TaskType).collect())
     }
@@ -123,12 +125,14 @@ fn labelled_load(args: &LoadArgs) -> Outcome<LabelledLoad> {
         mix,
         requests: given.as_ref().map_or_else(Vec::new, |load| load.requests.clone()),
         budgets: given.as_ref().map_or_else(Vec::new, |load| load.budgets.clone()),
+        within: args.within.clone().or_else(|| planned_limits(args, given.as_ref())),
         warm_up: or(args.warm_up, given.as_ref().map(|load| load.warm_up), Duration::from_secs(1)),
         length: or(args.length, given.as_ref().map(|load| load.length), Duration::from_secs(10)),
         deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), deadline_default(dilation)),
         retry: args.retry.or(given.as_ref().map(|load| load.retry)).unwrap_or(true),
         behind_max: given.as_ref().map_or(Duration::from_millis(10), |load| load.behind_max),
         failed_max: given.as_ref().map_or(FAILED_MAX, |load| load.failed_max),
+        refused_max: given.as_ref().map_or(REFUSED_MAX, |load| load.refused_max),
     };
     if let Some(budget) = args.budget {
         load.limit(Duration::from_nanos(budget.0));
@@ -146,6 +150,12 @@ fn labelled_load(args: &LoadArgs) -> Outcome<LabelledLoad> {
     // Requests name keys below this number.
     let keys = plan.map_or(RocksArgs::default().keys, |plan| plan.rocksdb.keys);
     Ok(LabelledLoad { load, label, types, keys, out: args.out.clone() })
+}
+
+/// The plan's limits; those of single types belong to the plan's own mix.
+fn planned_limits(args: &LoadArgs, given: Option<&LoadPlan>) -> Option<Within> {
+    let fits = |within: &Within| args.mix.is_none() || matches!(within, Within::All(_));
+    given.and_then(|load| load.within.clone()).filter(fits)
 }
 
 fn or(flag: Option<Duration>, plan: Option<Duration>, default: Duration) -> Duration {

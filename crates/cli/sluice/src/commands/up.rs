@@ -53,6 +53,7 @@ fn plan(args: &UpArgs) -> Outcome<Plan> {
         rate: args.rate,
         length: args.length,
         budget: args.budget,
+        within: args.within.clone(),
         racks: args.racks,
         spines: args.spines,
         ..Changes::default()

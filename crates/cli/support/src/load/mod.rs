@@ -88,6 +88,7 @@ impl<'p> Load<'p> {
         let measured = nanos(plan.warm_up)..nanos(plan.warm_up + plan.length);
         let mut tally = Tally::new(names(), plan.arrivals.rate(), measured);
         tally.cut_off = source.cut_off();
+        tally.count_within(&plan.limits().unwrap_or_default());
         Self {
             plan,
             clock: Clock::start(),

@@ -173,12 +173,14 @@ mod tests {
             mix: vec![("get".to_owned(), 0.9), ("scan".to_owned(), 0.1)],
             requests: Vec::new(),
             budgets: Vec::new(),
+            within: None,
             warm_up: Duration::from_secs(1),
             length: Duration::from_secs(9),
             deadline: Duration::from_secs(5),
             retry: true,
             behind_max: Duration::from_millis(10),
             failed_max: 0.01,
+            refused_max: 0.01,
         }
     }
 

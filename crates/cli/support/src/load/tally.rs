@@ -192,6 +192,10 @@ pub struct KindTally {
     pub counts: Counts,
     /// Replies within the measured time, including replies to earlier tasks.
     pub replied_in_time: u64,
+    /// The latency within which an answer is in time, if anybody asks for goodput.
+    pub within: Option<Nanos>,
+    /// Measured tasks whose service succeeded, and which were answered within that latency.
+    pub in_time: u64,
     /// Times of the type's successful replies.
     pub times: Times,
 }
@@ -219,8 +223,14 @@ pub struct Tally {
 impl Tally {
     /// An empty tally. Tasks due within `measured` are measured; the load ends with that range.
     pub fn new(names: impl IntoIterator<Item = String>, rate: Option<f64>, measured: Range<Nanos>) -> Self {
-        let kind =
-            |name| KindTally { name, counts: Counts::default(), replied_in_time: 0, times: Times::new() };
+        let kind = |name| KindTally {
+            name,
+            counts: Counts::default(),
+            replied_in_time: 0,
+            within: None,
+            in_time: 0,
+            times: Times::new(),
+        };
         Self {
             kinds: names.into_iter().map(kind).collect(),
             warm_up: Counts::default(),
@@ -230,6 +240,13 @@ impl Tally {
             cut_off: 0,
             clock_steps: Vec::new(),
             measured,
+        }
+    }
+
+    /// Counts answers in time: within these latencies, one for each type.
+    pub fn count_within(&mut self, limits: &[Nanos]) {
+        for (kind, limit) in self.kinds.iter_mut().zip(limits) {
+            kind.within = Some(*limit);
         }
     }
 
@@ -265,6 +282,9 @@ impl Tally {
         if ended.attempts > 1 {
             self.timeline.sent_again(ended.due);
         }
+        if let Ending::Refused(_) = ended.ending {
+            self.timeline.refused(ended.due);
+        }
         if let Ending::Reply { .. } = ended.ending {
             self.timeline.replied(ended.at, latency.0);
             if self.measured.contains(&ended.at) {
@@ -278,6 +298,7 @@ impl Tally {
         let kind = &mut self.kinds[ended.kind];
         kind.counts.end(ended);
         if let Ending::Reply { failed: false, switch_wait, worker_wait, service } = ended.ending {
+            kind.in_time += u64::from(kind.within.is_some_and(|within| latency <= within));
             kind.times.record(latency, switch_wait, worker_wait, service);
         }
     }
@@ -358,6 +379,23 @@ mod tests {
         end(&mut tally, 100, 1_100, REPLY);
         let times = &tally.kinds[0].times;
         assert_eq!((times.scheduling_delay.max() / 10, times.scheduling_delay.min()), (800, 0));
+    }
+
+    #[test]
+    fn answers_in_time_are_those_of_measured_tasks_whose_service_succeeded_within_the_latency() {
+        let mut tally = tally();
+        end(&mut tally, 100, 9_100, REPLY);
+        assert_eq!(tally.kinds[0].in_time, 0, "nobody asks for goodput");
+        tally.count_within(&[Nanos(9_000)]);
+        end(&mut tally, 100, 9_100, REPLY);
+        end(&mut tally, 100, 9_101, REPLY);
+        end(&mut tally, 99, 1_099, REPLY);
+        let failed =
+            Ending::Reply { failed: true, switch_wait: Nanos(0), worker_wait: Nanos(0), service: Nanos(5) };
+        end(&mut tally, 100, 200, failed);
+        end(&mut tally, 100, 200, Ending::Refused("busy"));
+        assert_eq!(tally.kinds[0].in_time, 1);
+        assert_eq!(tally.timeline.bins()[0].refused, 1);
     }
 
     #[test]

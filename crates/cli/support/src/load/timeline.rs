@@ -56,6 +56,11 @@ impl Timeline {
         self.bin_at(at).sent_again += 1;
     }
 
+    /// Notes that a task that was due at `at` was refused.
+    pub fn refused(&mut self, at: Nanos) {
+        self.bin_at(at).refused += 1;
+    }
+
     /// Notes a reply at `at`.
     pub fn replied(&mut self, at: Nanos, latency_ns: u64) {
         let bin = self.bin_at(at);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sluice_net::client::deadline_default;
 use sluice_netem::Rates;
+use sluice_sim::Within;
 use sluice_wire::Nanos;
 
 use super::check;
@@ -42,6 +43,8 @@ pub struct Changes {
     pub length: Option<Duration>,
     /// For how long tasks of types without a budget of their own are worth beginning, if there is a load.
     pub budget: Option<Nanos>,
+    /// The latency within which an answer is in time, if there is a load.
+    pub within: Option<Within>,
     /// The number of racks below a spine.
     pub racks: Option<u16>,
     pub spines: Option<u16>,
@@ -133,10 +136,15 @@ impl Plan {
         }
     }
 
-    fn change_load(&mut self, Changes { rate, length, budget, .. }: &Changes) -> Outcome<()> {
+    fn change_load(&mut self, Changes { rate, length, budget, within, .. }: &Changes) -> Outcome<()> {
         let Some(load) = &mut self.load else { return Ok(()) };
         if let Some(budget) = budget {
             load.limit(Duration::from_nanos(budget.0));
+        }
+        if within.is_some() {
+            load.within.clone_from(within);
+            let named = load.name_limits(&mut self.types);
+            named.map_err(|why| Failure::bad_input(format!("--within: {why}")))?;
         }
         if let Some(rate) = *rate {
             load.arrivals = match &load.arrivals {

@@ -9,14 +9,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sluice_net::client::deadline_default;
 use sluice_services::rocks::RocksArgs;
+use sluice_sim::Within;
 use sluice_wire::Nanos;
 use sluice_workload::{TomlComplaint, TomlStep, check_budget, read_toml};
 
 use super::conflict::PlanConflict;
 use super::keys;
 use super::parts::{
-    Arrivals, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, SlicePlan,
-    SwitchPlan, state_in,
+    Arrivals, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, REFUSED_MAX, RacksPlan,
+    SlicePlan, SwitchPlan, state_in,
 };
 use super::rdma::RdmaPlan;
 use super::request::Request;
@@ -111,6 +112,8 @@ struct LoadForm {
     warm_up: Duration,
     #[serde(default = "length", with = "keys::text")]
     length: Duration,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    within: Option<String>,
     #[serde(default, with = "keys::some_text")]
     deadline: Option<Duration>,
     #[serde(default = "yes", with = "keys::retry")]
@@ -119,6 +122,8 @@ struct LoadForm {
     behind_max: Duration,
     #[serde(default = "failed_max", deserialize_with = "keys::share", serialize_with = "keys::float")]
     failed_max: f64,
+    #[serde(default = "refused_max", deserialize_with = "keys::share", serialize_with = "keys::float")]
+    refused_max: f64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     request: BTreeMap<String, Request>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -156,7 +161,7 @@ impl PlanForm {
             (None, true) => POLICY_OF_CORES,
             (None, false) => POLICY_DEFAULT,
         };
-        let load = self.load.map(|load| load.plan(self.dilation, &mut types)).transpose()?;
+        let load = self.load.map(|load| load.plan(self.dilation, &mut types, &slices)).transpose()?;
         let out = self.out.unwrap_or_else(|| PathBuf::from("out").join(file_name(&self.name)));
         Ok(Plan {
             policy: self.policy.unwrap_or_else(|| usual.to_owned()),
@@ -216,25 +221,15 @@ fn unknown_type(why: &str) -> String {
 }
 
 impl LoadForm {
-    fn plan(self, dilation: u32, types: &mut Types) -> Result<LoadPlan, PlanConflict> {
+    fn plan(self, dilation: u32, types: &mut Types, slices: &[SlicePlan]) -> Result<LoadPlan, PlanConflict> {
         let of = |key: &str, why: &str| PlanConflict::new(["load".into(), key.into()], why);
         let mix = units::mix(&self.mix).map_err(|why| of("mix", &why))?;
         let mix = types.named_mix(mix).map_err(|why| of("mix", &unknown_type(&why)))?;
-        let mut requests = Vec::new();
-        for (name, request) in self.request {
-            let named = types.called(&name).map_err(|why| {
-                PlanConflict::new(["load".into(), "request".into(), name.as_str().into()], unknown_type(&why))
-            })?;
-            requests.push((named, request));
-        }
-        let mut budgets = Vec::new();
-        for (name, BudgetSpan(span)) in self.budget {
-            let wrong =
-                |why: String| PlanConflict::new(["load".into(), "budget".into(), name.as_str().into()], why);
-            let named = types.called(&name).map_err(|why| wrong(unknown_type(&why)))?;
-            check_budget(Nanos(span.as_nanos() as u64)).map_err(wrong)?;
-            budgets.push((named, span));
-        }
+        let within =
+            self.within.as_deref().map(str::parse).transpose().map_err(|why: String| of("within", &why))?;
+        let within = within.or_else(|| latencies_of(slices, &mix));
+        let requests = requests(self.request, types)?;
+        let budgets = budgets(self.budget, types)?;
         let deadline = self.deadline.unwrap_or_else(|| deadline_default(dilation));
         if self.length.is_zero() {
             return Err(of("length", "is zero; measure for a second at least"));
@@ -251,19 +246,23 @@ impl LoadForm {
                 return Err(PlanConflict::new(["load".into()], why));
             }
         };
-        let Self { warm_up, length, retry, behind_max, failed_max, .. } = self;
-        Ok(LoadPlan {
+        let Self { warm_up, length, retry, behind_max, failed_max, refused_max, .. } = self;
+        let mut load = LoadPlan {
             arrivals,
             mix,
             requests,
             budgets,
+            within,
             warm_up,
             length,
             deadline,
             retry,
             behind_max,
             failed_max,
-        })
+            refused_max,
+        };
+        load.name_limits(types).map_err(|why| of("within", &why))?;
+        Ok(load)
     }
 
     fn of(load: &LoadPlan, types: &Types) -> Self {
@@ -281,12 +280,64 @@ impl LoadForm {
             mix: mix.iter().map(share).collect::<Vec<_>>().join(","),
             warm_up: load.warm_up,
             length: load.length,
+            within: load.within.as_ref().map(|within| in_within(within, types).to_string()),
             deadline: Some(load.deadline),
             retry: load.retry,
             behind_max: load.behind_max,
             failed_max: load.failed_max,
+            refused_max: load.refused_max,
             request: requests.iter().cloned().collect(),
             budget: load.budgets.iter().map(|(name, span)| (name.clone(), BudgetSpan(*span))).collect(),
+        }
+    }
+}
+
+/// What a task of each type carries, with types named.
+fn requests(
+    given: BTreeMap<String, Request>,
+    types: &mut Types,
+) -> Result<Vec<(String, Request)>, PlanConflict> {
+    let name = |(name, request): (String, Request)| {
+        let path = || ["load".into(), "request".into(), name.as_str().into()];
+        let named = types.called(&name).map_err(|why| PlanConflict::new(path(), unknown_type(&why)))?;
+        Ok((named, request))
+    };
+    given.into_iter().map(name).collect()
+}
+
+/// The budget of each type that has one, with types named.
+fn budgets(
+    given: BTreeMap<String, BudgetSpan>,
+    types: &mut Types,
+) -> Result<Vec<(String, Duration)>, PlanConflict> {
+    let name = |(name, BudgetSpan(span)): (String, BudgetSpan)| {
+        let wrong =
+            |why: String| PlanConflict::new(["load".into(), "budget".into(), name.as_str().into()], why);
+        let named = types.called(&name).map_err(|why| wrong(unknown_type(&why)))?;
+        check_budget(Nanos(span.as_nanos() as u64)).map_err(wrong)?;
+        Ok((named, span))
+    };
+    given.into_iter().map(name).collect()
+}
+
+/// The latencies of the slices to which the types of a mix go, if each of them has one.
+fn latencies_of(slices: &[SlicePlan], mix: &[(String, f64)]) -> Option<Within> {
+    let of = |(name, _): &(String, f64)| {
+        let slice = slices.iter().find(|slice| slice.types.contains(name))?;
+        Some((name.clone(), Nanos(slice.latency?.as_nanos() as u64)))
+    };
+    let each: Vec<_> = mix.iter().map(of).collect::<Option<_>>()?;
+    let (_, first) = *each.first()?;
+    let is_one = each.iter().all(|(_, limit)| *limit == first);
+    Some(if is_one { Within::All(first) } else { Within::Each(each) })
+}
+
+/// Limits with types' names as a plan writes them.
+fn in_within(within: &Within, types: &Types) -> Within {
+    match within {
+        Within::All(limit) => Within::All(*limit),
+        Within::Each(each) => {
+            Within::Each(each.iter().map(|(name, limit)| (in_mix(name, types), *limit)).collect())
         }
     }
 }
@@ -330,6 +381,10 @@ const fn length() -> Duration {
 
 const fn behind_max() -> Duration {
     Duration::from_millis(10)
+}
+
+const fn refused_max() -> f64 {
+    REFUSED_MAX
 }
 
 const fn failed_max() -> f64 {

@@ -27,8 +27,8 @@ use std::path::Path;
 pub use changes::Changes;
 pub use kind::Kind;
 pub use parts::{
-    Arrivals, CoresPlan, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan,
-    ServicePlan, SlicePlan, SwitchPlan, WorkerPlan,
+    Arrivals, CoresPlan, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, REFUSED_MAX,
+    RacksPlan, ServicePlan, SlicePlan, SwitchPlan, WorkerPlan,
 };
 pub use racks::SwitchRole;
 pub use rdma::{RdmaPlan, SERVERS_MAX};

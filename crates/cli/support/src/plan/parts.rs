@@ -10,9 +10,11 @@ use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::first::FirstPacket;
 use sluice_net::served::ServedSlice;
 use sluice_services::rocks::RocksArgs;
+use sluice_sim::Within;
 use sluice_switch::registry::Choice;
 use sluice_testbed::LabelNeed;
 use sluice_testbed::toml_text::sizes;
+use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
 
 use super::keys;
@@ -227,6 +229,8 @@ pub struct LoadPlan {
     /// For how long a task of each type is worth beginning, from when it is due; types without one have no
     /// limit.
     pub budgets: Vec<(String, Duration)>,
+    /// The latency within which an answer is in time, if goodput is asked for; types go by their names.
+    pub within: Option<Within>,
     /// How long the load runs before the measurement.
     pub warm_up: Duration,
     /// How long the load is measured.
@@ -239,6 +243,8 @@ pub struct LoadPlan {
     pub behind_max: Duration,
     /// The largest allowed share of replies whose service failed.
     pub failed_max: f64,
+    /// The share of tasks below which refused tasks must stay.
+    pub refused_max: f64,
 }
 
 impl LoadPlan {
@@ -250,6 +256,27 @@ impl LoadPlan {
             }
         }
         self.budgets.sort_by(|(a, _), (b, _)| a.cmp(b));
+    }
+
+    /// The latency within which an answer to each type of the mix is in time, in order; `None` if nobody
+    /// asks for goodput.
+    pub fn limits(&self) -> Option<Vec<Nanos>> {
+        let names: Vec<&str> = self.mix.iter().map(|(name, _)| name.as_str()).collect();
+        self.within.as_ref()?.limits_of("type", &names).ok()
+    }
+
+    /// Names the types of the limits as the mix does.
+    ///
+    /// # Errors
+    /// A type that is unknown, or one of the mix without a limit.
+    pub fn name_limits(&mut self, types: &mut Types) -> Result<(), String> {
+        if let Some(Within::Each(each)) = &mut self.within {
+            for (name, _) in each {
+                *name = types.called(name)?;
+            }
+        }
+        let names: Vec<&str> = self.mix.iter().map(|(name, _)| name.as_str()).collect();
+        self.within.as_ref().map_or(Ok(()), |within| within.limits_of("type", &names).map(drop))
     }
 
     /// The budget of each type of the mix, in order.
@@ -272,6 +299,8 @@ pub enum Arrivals {
 
 /// The default of the allowed share of failed services.
 pub const FAILED_MAX: f64 = 0.01;
+/// The default of the share of tasks below which refused tasks must stay.
+pub const REFUSED_MAX: f64 = 0.01;
 
 impl Arrivals {
     /// Tasks per second; `None` for a trace.

@@ -18,11 +18,9 @@ use sluice_stats::{RunPart, sustained_in_parts};
 use crate::fail::{Failure, Kind, Outcome};
 use crate::flags::Io;
 use crate::load::{Counts, KindTally, SLOWDOWN_SCALE, Tally};
-use crate::plan::{LoadPlan, Plan};
+use crate::plan::{LoadPlan, Plan, REFUSED_MAX};
 use crate::{print, utc};
 
-/// The largest allowed share of refused tasks.
-const REFUSED_MAX: f64 = 0.01;
 /// How long it takes to notice that a host is gone, in seconds.
 const LEASE_S: f64 = 1.0;
 /// Into how many parts the measured time is divided to decide whether the rack kept up with the load.
@@ -86,7 +84,7 @@ impl RunInputs<'_> {
     pub fn result(self, tally: &Tally) -> RunResult {
         let (label, load) = (self.label, self.load);
         let sender = sender(load, tally);
-        let sustained = sustained(tally, &self.events);
+        let sustained = sustained(load, tally, &self.events);
         let gates = gates(load, tally, &sender, &sustained);
         let measured = tally.measured_time();
         let seconds = measured.end.since(measured.start).0 as f64 / 1e9;
@@ -116,6 +114,7 @@ impl RunInputs<'_> {
             tasks: task_counts(&tally.measured()),
             warm_up_tasks: task_counts(&tally.warm_up),
             replied_per_s: types.iter().map(|kind| kind.replied_per_s).sum(),
+            goodput_per_s: types.iter().map(|kind| kind.goodput_per_s).sum(),
             sustained,
             types,
             sender,
@@ -182,10 +181,13 @@ fn type_result(kind: &KindTally, seconds: f64) -> TypeResult {
     let times = &kind.times;
     let latency = quantiles(&times.latency, 1.0);
     let service = quantiles(&times.service, 1.0);
+    let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     TypeResult {
         name: kind.name.clone(),
         tasks: task_counts(&kind.counts),
-        replied_per_s: if seconds > 0.0 { kind.replied_in_time as f64 / seconds } else { 0.0 },
+        replied_per_s: per_s(kind.replied_in_time),
+        within_ns: kind.within.map(|within| within.0),
+        goodput_per_s: kind.within.map(|_| per_s(kind.in_time)),
         scheduling_delay_ns: quantiles(&times.scheduling_delay, 1.0),
         slowdown: quantiles(&times.slowdown, SLOWDOWN_SCALE),
         slowdown_type_mean: latency.zip(service).and_then(|(latency, service)| over(latency, service.mean)),
@@ -243,8 +245,9 @@ fn sender(load: &LoadPlan, tally: &Tally) -> SenderReport {
 }
 
 /// Whether the rack kept up with the load, by the simulator's rule: the bins of the measured time are
-/// grouped into parts. Parts in which a fault may show are left out, since a fault is not an overload.
-fn sustained(tally: &Tally, events: &[EventResult]) -> Sustained {
+/// grouped into parts. Parts in which a fault may show are left out, since a fault is not an overload. If
+/// the plan allows refusals, the rack has to keep up with the tasks that were not refused.
+fn sustained(load: &LoadPlan, tally: &Tally, events: &[EventResult]) -> Sustained {
     let untold = |why: &str| Sustained { holds: true, why: why.to_owned() };
     if tally.measured().sent == 0 {
         return untold("no task was due in the measured time");
@@ -258,8 +261,10 @@ fn sustained(tally: &Tally, events: &[EventResult]) -> Sustained {
     };
     let calm = (first..last).filter(is_calm).map(|at| bins.get(at).copied().unwrap_or_default());
     let calm: Vec<Bin> = calm.collect();
+    let allows = load.refused_max > REFUSED_MAX;
+    let due = |bin: &Bin| if allows { bin.due.saturating_sub(bin.refused) } else { bin.due };
     let parts = calm.chunks_exact((calm.len() / PARTS).max(1)).take(PARTS).map(|bins| RunPart {
-        due: bins.iter().map(|bin| bin.due).sum(),
+        due: bins.iter().map(due).sum(),
         replies: bins.iter().map(|bin| bin.replied).sum(),
     });
     sustained_in_parts(&parts.collect::<Vec<_>>())
@@ -299,8 +304,9 @@ fn gates(load: &LoadPlan, tally: &Tally, sender: &SenderReport, sustained: &Sust
         gate("none_unknown", all.unknown() == 0, {
             format!("{} of {} tasks unknown (none may be)", all.unknown(), all.sent)
         }),
-        gate("few_refused", refused < REFUSED_MAX, {
-            format!("{:.2} % of the tasks refused (must be under 1 %)", refused * 100.0)
+        gate("few_refused", refused < load.refused_max, {
+            let (refused, most) = (refused * 100.0, load.refused_max * 100.0);
+            format!("{refused:.2} % of the tasks refused (must be under {most} %)")
         }),
         gate("few_failed", failed <= load.failed_max, {
             let (failed, most) = (failed * 100.0, load.failed_max * 100.0);

@@ -6,7 +6,7 @@ use sluice_wire::Nanos;
 
 use super::*;
 use crate::load::{Ending, TaskEnd};
-use crate::plan::{Arrivals, FAILED_MAX};
+use crate::plan::{Arrivals, FAILED_MAX, REFUSED_MAX};
 
 /// The measured seconds: ten, from the first on.
 const MEASURED: (u64, u64) = (1, 11);
@@ -18,12 +18,14 @@ fn load() -> LoadPlan {
         mix: vec![("hold".to_owned(), 1.0)],
         requests: Vec::new(),
         budgets: Vec::new(),
+        within: None,
         warm_up,
         length,
         deadline: Duration::from_secs(20),
         retry: true,
         behind_max: Duration::from_millis(10),
         failed_max: FAILED_MAX,
+        refused_max: REFUSED_MAX,
     }
 }
 
@@ -105,6 +107,40 @@ fn failed_services_are_a_missed_gate_with_the_first_reason_unless_the_plan_has_t
     assert_eq!(missed(&result(&tally, &lenient, false)), Vec::<&str>::new());
     let strict = LoadPlan { failed_max: 0.0, ..load() };
     assert_eq!(missed(&result(&tally, &strict, false)), ["few_failed"]);
+}
+
+#[test]
+fn a_run_that_is_meant_to_refuse_says_how_much_and_has_to_keep_up_with_the_rest() {
+    let half = |number: u64| match number % 2 {
+        0 => (in_time(number), Ending::Refused("busy")),
+        _ => (in_time(number), reply(false)),
+    };
+    let tally = tally(half);
+    assert_eq!(missed(&result(&tally, &load(), false)), ["few_refused", "kept_up"]);
+    let meant = LoadPlan { refused_max: 0.6, ..load() };
+    let found = result(&tally, &meant, false);
+    assert_eq!(missed(&found), Vec::<&str>::new(), "{:?}", found.gates);
+    assert_eq!(found.gates[3].says, "50.00 % of the tasks refused (must be under 60 %)");
+    let less = LoadPlan { refused_max: 0.5, ..load() };
+    assert_eq!(missed(&result(&tally, &less, false)), ["few_refused"]);
+}
+
+#[test]
+fn goodput_is_told_for_each_type_and_for_all_if_a_latency_is_in_time() {
+    let mut tally =
+        tally(|number| (Nanos::from_millis(number * 10 + 1 + number % 4), reply(number % 100 == 0)));
+    let found = result(&tally, &load(), false);
+    assert_eq!((found.goodput_per_s, found.types[0].within_ns), (None, None));
+    tally.count_within(&[Nanos::from_millis(2)]);
+    for number in 0..1_000 {
+        let (due, at) = (Nanos::from_millis(1_000 + number * 10), Nanos::from_millis(1_002 + number * 10));
+        tally.due(0, due, Nanos(0));
+        let (kind, attempts, worker, ending) = (0, 1, None, reply(number % 2 == 0));
+        tally.ended(&TaskEnd { kind, due, at, attempts, worker, ending, complaint: None });
+    }
+    let found = result(&tally, &load(), false);
+    assert_eq!(found.types[0].within_ns, Some(2_000_000));
+    assert_eq!((found.goodput_per_s, found.types[0].goodput_per_s), (Some(50.0), Some(50.0)));
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub(super) struct SharePace {
     multiple: f64,
     /// The time between two tasks.
     gap_ns: f64,
+    /// The latest time that was given.
+    latest: Nanos,
     /// When the next task would leave if all had left evenly.
     due: Nanos,
     /// The waits of this step's tasks, and how many there were. A refused task counts as one target.
@@ -70,6 +72,7 @@ impl SharePace {
             fair_gap_ns,
             multiple,
             gap_ns,
+            latest: now,
             due,
             waited_ns: 0.0,
             heard: 0,
@@ -89,6 +92,7 @@ impl SharePace {
 
     /// A task waited in the switch for so long. Returns false once the slice is not busy any more.
     pub(super) fn waited(&mut self, now: Nanos, wait: Nanos) -> bool {
+        self.keep_clock(now);
         self.waited_ns += wait.0 as f64;
         self.heard += 1;
         if now >= self.step_ends {
@@ -99,12 +103,25 @@ impl SharePace {
 
     /// Takes a new task into account, if it may be sent now; else says for how long none may.
     pub(super) fn take(&mut self, now: Nanos) -> Result<(), Nanos> {
+        self.keep_clock(now);
         if self.due > now {
             return Err(self.due.since(now));
         }
         let saved_ns = (self.target_ns * SAVED_TARGETS).max(self.gap_ns * SAVED_TASKS);
         self.due = self.due.max(Nanos(now.0.saturating_sub(saved_ns as u64))) + Nanos(self.gap_ns as u64);
         Ok(())
+    }
+
+    /// A clock that went back takes the pace's times back with it; otherwise the client would send nothing
+    /// until the clock is where it was. An arrival's stamp may be somewhat older than the time before.
+    fn keep_clock(&mut self, now: Nanos) {
+        let back = self.latest.since(now);
+        if back.0 as f64 > self.target_ns {
+            self.due = Nanos(self.due.0.saturating_sub(back.0));
+            self.step_ends = Nanos(self.step_ends.0.saturating_sub(back.0));
+            self.latest = now;
+        }
+        self.latest = self.latest.max(now);
     }
 
     /// One target has passed: the multiple follows the mean wait.
@@ -204,6 +221,64 @@ mod tests {
         let mut pace = pace(0);
         let lasts = (1..100).find(|step| !pace.waited(TARGET.times(*step), Nanos(0)));
         assert_eq!(lasts, Some(u64::from(CALM_STEPS)));
+    }
+
+    const HOUR: Nanos = Nanos::from_millis(3_600_000);
+
+    /// A pace in force for 100 targets, as tasks wait for the aim.
+    fn in_force(now: &mut Nanos) -> SharePace {
+        let mut pace = pace(0);
+        sent(&mut pace, now, 100, Nanos(30_000));
+        pace
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_or_forward_by_an_hour_leaves_the_pace_as_it_was() {
+        for (back, forward) in [(HOUR, Nanos(0)), (Nanos(0), HOUR), (TARGET.times(2), Nanos(0))] {
+            let mut now = HOUR.times(2);
+            let mut pace = in_force(&mut now);
+            now = now.since(back) + forward;
+            let after = sent(&mut pace, &mut now, 100, Nanos(30_000));
+            // After an hour forward the client may send two targets' tasks at once.
+            assert!((7_400..7_800).contains(&after), "{back:?} {forward:?}: {after}");
+            let calm = (1..100).find(|step| !pace.waited(now + TARGET.times(*step), Nanos(0)));
+            assert!(calm <= Some(u64::from(CALM_STEPS) + 1), "{back:?} {forward:?}: {calm:?}");
+        }
+    }
+
+    #[test]
+    fn stamps_that_are_older_than_the_time_before_make_no_pace_faster() {
+        let (mut pace, mut now, mut left) = (pace(0), Nanos::from_millis(1), 0);
+        for _ in 0..50_000 {
+            now = now + Nanos(100);
+            if pace.take(now).is_ok() {
+                left += 1;
+                pace.waited(now.since(Nanos(20_000)), Nanos(30_000));
+            }
+        }
+        assert!((7_400..7_800).contains(&left), "{left}, half of 15,000 and one burst");
+    }
+
+    #[test]
+    fn after_an_hour_of_idleness_nobody_is_held_back_for_longer_than_a_few_targets() {
+        let mut now = HOUR;
+        let mut pace = in_force(&mut now);
+        now = now + HOUR;
+        // The slice is not busy any more, and the client offers five times its former share.
+        let mut refused = 0;
+        let ends = (1..).find(|_| {
+            now = now + Nanos(133);
+            match pace.take(now) {
+                Ok(()) => !pace.waited(now, Nanos(0)),
+                Err(_) => {
+                    refused += 1;
+                    false
+                }
+            }
+        });
+        let targets = ends.map(|tasks: u64| tasks * 133 / TARGET.0);
+        assert!(targets <= Some(u64::from(CALM_STEPS) + 2), "{targets:?} targets");
+        assert!(refused < 3_000, "{refused} of 7,500");
     }
 
     #[test]

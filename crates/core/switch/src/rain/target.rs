@@ -322,6 +322,48 @@ mod tests {
         assert!(limit.most(&mut Pass::begin("rain"), SLICE) > u16::MAX.into());
     }
 
+    /// The limit and the window after 100 windows of 50 tokens, while a task comes every microsecond.
+    fn measured_for_a_while(now: &mut Nanos) -> TargetLimit {
+        let (mut layout, config) = (Layout::new("rain"), Config::full(Epoch(1)));
+        let mut limit = TargetLimit::new(&mut layout, &config, TARGET, Kinds::ONE);
+        flow(&mut limit, now, 100);
+        limit
+    }
+
+    /// Lets a token and a waiting task come every microsecond for so many targets, and notes come round.
+    fn flow(limit: &mut TargetLimit, now: &mut Nanos, targets: u64) {
+        for _ in 0..targets * 50 {
+            *now = *now + Nanos::from_micros(1);
+            limit.token_came(&mut Pass::begin("rain"), *now, SLICE, false);
+            let note = limit.waits(&mut Pass::begin("rain"), *now, (SLICE, Nanos(0)));
+            if let Some(note) = note {
+                limit.measured(&mut Pass::begin("rain"), SLICE, note.memo as u32);
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_steps_and_a_long_idle_time_change_no_limit_while_a_window_is_open() {
+        let (hour, right) = (Nanos::from_millis(3_600_000), limit_of(50));
+        let steps = [hour, WRAP, Nanos::from_millis(10), Nanos(1)];
+        let stepping = steps.iter().flat_map(|by| [(*by, true, false), (*by, false, false)]);
+        // While nothing comes, a token parks. Some idle times look like the end of a window.
+        let idle = [hour, WRAP, WRAP + Nanos::from_micros(15)].map(|by| (by, false, true));
+        for (by, is_back, parks) in stepping.chain(idle) {
+            let mut now = hour.times(3);
+            let mut limit = measured_for_a_while(&mut now);
+            now = now + Nanos::from_micros(25);
+            limit.token_came(&mut Pass::begin("rain"), now, SLICE, parks);
+            now = if is_back { now.since(by) } else { now + by };
+            for targets in [1, 2, 100] {
+                flow(&mut limit, &mut now, targets);
+                let told = limit.shown(0).0.expect("it was measured");
+                let off = told.abs_diff(right);
+                assert!(off <= right / 8, "{by:?} back {is_back}, parks {parks}: {told} for {right}");
+            }
+        }
+    }
+
     #[test]
     fn a_window_over_the_wrap_of_its_ticks_measures_as_any_other() {
         assert_eq!(measured(Nanos::from_millis(1)), Some(50));
