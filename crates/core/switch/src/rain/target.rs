@@ -335,9 +335,9 @@ mod tests {
         for _ in 0..targets * 50 {
             *now = *now + Nanos::from_micros(1);
             limit.token_came(&mut Pass::begin("rain"), *now, SLICE, false);
-            let note = limit.waits(&mut Pass::begin("rain"), *now, (SLICE, Nanos(0)));
+            let note = limit.waits(&mut Pass::begin("rain"), *now, SLICE);
             if let Some(note) = note {
-                limit.measured(&mut Pass::begin("rain"), SLICE, note.memo as u32);
+                limit.measured(&mut Pass::begin("rain"), SLICE, note as u32);
             }
         }
     }
