@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans inside this program.
-pub const PLANS: [(&str, &str); 48] = [
+pub const PLANS: [(&str, &str); 49] = [
     ("rain-1", include_str!("../../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../../experiments/rain-6a.toml")),
@@ -19,6 +19,7 @@ pub const PLANS: [(&str, &str); 48] = [
     ("rain-adaptive", include_str!("../../../../experiments/rain-adaptive.toml")),
     ("rain-interference", include_str!("../../../../experiments/rain-interference.toml")),
     ("rain-overload", include_str!("../../../../experiments/rain-overload.toml")),
+    ("rain-overload-classes", include_str!("../../../../experiments/rain-overload-classes.toml")),
     ("draconis-delay", include_str!("../../../../experiments/draconis-delay.toml")),
     ("draconis-workers", include_str!("../../../../experiments/draconis-workers.toml")),
     ("draconis-policies", include_str!("../../../../experiments/draconis-policies.toml")),

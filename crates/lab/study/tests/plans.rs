@@ -41,8 +41,11 @@ fn the_plans_about_servers_can_be_run() {
 }
 
 #[test]
-fn the_plan_about_overload_can_be_run() {
-    let plans = [include_str!("../../../../experiments/rain-overload.toml")];
+fn the_plans_about_overload_can_be_run() {
+    let plans = [
+        include_str!("../../../../experiments/rain-overload.toml"),
+        include_str!("../../../../experiments/rain-overload-classes.toml"),
+    ];
     assert_can_be_run(&plans, Warmup::Detect, Overload::LeftOut);
 }
 

@@ -45,3 +45,36 @@ impl LongTimes {
         self.leap.filter(|(at, _)| now >= *at).map_or(Nanos(0), |(_, by)| by)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sluice_switch::registry::Choice;
+
+    use super::*;
+    use crate::kind::RackKind;
+    use crate::scenario::Scenario;
+
+    /// The seeds in which the switch's clock jumps ahead.
+    fn leaping() -> impl Iterator<Item = u64> {
+        let leaps = |seed: &u64| LongTimes::draw(&mut Dice::named(*seed, "long times", 0)).leap.is_some();
+        (0..).filter(leaps)
+    }
+
+    /// A seed leaps so seldom that few runs of these kinds would meet a leap while a window is open and a
+    /// greedy client keeps to a pace.
+    #[test]
+    fn a_switch_with_a_target_keeps_every_promise_when_its_clock_jumps() {
+        let kind = |policy| RackKind::of(Choice::parse(policy).expect("a policy"));
+        for (policy, kind) in ["rain:2,target=20us", "rain:2,target=100us", "rain:2,classes=4,target=100us"]
+            .map(|policy| (policy, kind(policy)))
+            .into_iter()
+            .chain([("with budgets", kind("rain:2,target=100us").with_budgets())])
+        {
+            let is_greedy = |seed: &u64| Scenario::of(&kind, *seed).greed > 1;
+            let run = |seed| crate::run(&kind, seed).unwrap_or_else(|why| panic!("{policy}: {why}"));
+            let seeds = leaping().filter(is_greedy).take(10);
+            let refused: u64 = seeds.map(|seed| run(seed).refused).sum();
+            assert!(refused > 100, "{policy}: {refused} tasks were refused");
+        }
+    }
+}

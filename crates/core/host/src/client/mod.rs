@@ -294,14 +294,14 @@ impl Client {
             return Err(Busy::ShareSpent);
         }
         let sequence = self.slots.claim(self.next).ok_or(Busy::CellsSpent)?;
-        if let Err(retry_after) = self.shares.keep_pace(share, now) {
+        let class = self.class_of(share, submission.urgency, classes);
+        if let Err(retry_after) = self.shares.keep_pace(share, now, (class, classes)) {
             self.stats.refused_here += 1;
             return Ok(self.end_unsent(submission, RefusedWhy::Busy { retry_after }, out));
         }
         self.next = sequence.plus(1);
         self.shares.charge(share);
         self.budget.earn(settings);
-        let class = self.class_of(share, submission.urgency, classes);
         let id = self.slots.insert(Slot { class, ..Slot::new(now, sequence, share, submission, retry_for) });
         self.send(now, settings, id, out);
         Ok(self.name(sequence))

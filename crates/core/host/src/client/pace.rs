@@ -9,6 +9,11 @@
 //! towards one while they wait for longer, so that all clients come to the same multiple. What is offered
 //! beyond the pace is refused at once, without a packet.
 //!
+//! Where tasks have classes, a task of the last class leaves only if the pace has come to its turn, and tasks
+//! of the classes before it may run ahead of the pace. Their turns are made up by tasks of the last class,
+//! which are refused instead. So the client sends as often as without classes, and the last class is refused
+//! first, as in the switch.
+//!
 //! A slice that is not busy has no pace. A pace begins at the client's first refused task, with what the
 //! client has outstanding for each target, and ends after a time in which tasks hardly waited.
 
@@ -101,13 +106,18 @@ impl SharePace {
         self.calm < CALM_STEPS
     }
 
-    /// Takes a new task into account, if it may be sent now; else says for how long none may.
-    pub(super) fn take(&mut self, now: Nanos) -> Result<(), Nanos> {
+    /// Takes a new task of one of so many classes into account, if it may be sent now; else says for how long
+    /// none of its class may.
+    pub(super) fn take(&mut self, now: Nanos, (class, classes): (u8, u8)) -> Result<(), Nanos> {
         self.keep_clock(now);
-        if self.due > now {
-            return Err(self.due.since(now));
-        }
         let saved_ns = (self.target_ns * SAVED_TARGETS).max(self.gap_ns * SAVED_TASKS);
+        // As long as a burst after a pause, and half of it for each further class.
+        let is_last = class >= classes.saturating_sub(1);
+        let ahead_ns = if is_last { 0.0 } else { saved_ns / f64::from(1_u32 << class) };
+        let latest = now + Nanos(ahead_ns as u64);
+        if self.due > latest {
+            return Err(self.due.since(latest));
+        }
         self.due = self.due.max(Nanos(now.0.saturating_sub(saved_ns as u64))) + Nanos(self.gap_ns as u64);
         Ok(())
     }
@@ -158,6 +168,8 @@ mod tests {
     use super::*;
 
     const TARGET: Nanos = Nanos::from_micros(50);
+    /// The only class.
+    const ONE: (u8, u8) = (0, 1);
     /// 150 tasks are served within one target.
     const LOAD: SliceLoad = SliceLoad { room: 133, clients: 2 };
 
@@ -170,7 +182,7 @@ mod tests {
     fn sent(pace: &mut SharePace, now: &mut Nanos, targets: u64, wait: Nanos) -> u64 {
         let (end, mut sent) = (*now + TARGET.times(targets), 0);
         while *now < end {
-            if pace.take(*now).is_ok() {
+            if pace.take(*now, ONE).is_ok() {
                 pace.waited(*now, wait);
                 sent += 1;
             }
@@ -208,12 +220,15 @@ mod tests {
     fn who_is_slower_than_the_pace_is_never_refused_nor_saves_more_than_a_burst() {
         let mut pace = pace(0);
         for at in 0..1_000 {
-            assert_eq!(pace.take(Nanos(at * 700)), Ok(()));
+            assert_eq!(pace.take(Nanos(at * 700), ONE), Ok(()));
         }
         let later = Nanos::from_millis(100);
-        let burst = (0..1_000).take_while(|_| pace.take(later).is_ok()).count();
+        let burst = (0..1_000).take_while(|_| pace.take(later, ONE).is_ok()).count();
         assert!((150..153).contains(&burst), "{burst}: two targets of 75 tasks");
-        assert!(pace.take(later).is_err_and(|wait| wait < Nanos(667)), "and after that one for each gap");
+        assert!(
+            pace.take(later, ONE).is_err_and(|wait| wait < Nanos(667)),
+            "and after that one for each gap"
+        );
     }
 
     #[test]
@@ -221,6 +236,36 @@ mod tests {
         let mut pace = pace(0);
         let lasts = (1..100).find(|step| !pace.waited(TARGET.times(*step), Nanos(0)));
         assert_eq!(lasts, Some(u64::from(CALM_STEPS)));
+    }
+
+    /// How many tasks of each of two classes leave in 100 targets: one of the first is offered in each
+    /// `first_gap`, and one of the last every 100 ns.
+    fn sent_of_two(first_gap: Nanos) -> [u64; 2] {
+        let (mut pace, mut sent, mut first_due) = (pace(0), [0; 2], Nanos(0));
+        for step in 0..50_000 {
+            let now = Nanos(step * 100);
+            let class = u8::from(now < first_due);
+            if class == 0 {
+                first_due = first_due + first_gap;
+            }
+            if pace.take(now, (class, 2)).is_ok() {
+                pace.waited(now, Nanos(30_000));
+                sent[usize::from(class)] += 1;
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn the_last_class_is_refused_first_and_all_classes_together_send_no_more_than_one() {
+        // The client's share is 7,500 tasks; 2,500 and 6,250 tasks of the first class are offered.
+        for (first_gap, offered) in [(2_000, 2_500), (800, 6_250)] {
+            let [first, last] = sent_of_two(Nanos(first_gap));
+            assert_eq!(first, offered, "the first class is within the share");
+            assert!((7_400..7_800).contains(&(first + last)), "{first} and {last}");
+        }
+        let [first, last] = sent_of_two(Nanos(400));
+        assert!((7_400..7_950).contains(&first) && last < 10, "{first} of 12,500, and {last}");
     }
 
     const HOUR: Nanos = Nanos::from_millis(3_600_000);
@@ -242,7 +287,10 @@ mod tests {
             // After an hour forward the client may send two targets' tasks at once.
             assert!((7_400..7_800).contains(&after), "{back:?} {forward:?}: {after}");
             let calm = (1..100).find(|step| !pace.waited(now + TARGET.times(*step), Nanos(0)));
-            assert!(calm <= Some(u64::from(CALM_STEPS) + 1), "{back:?} {forward:?}: {calm:?}");
+            assert!(
+                calm.is_some_and(|steps| steps <= u64::from(CALM_STEPS) + 1),
+                "{back:?} {forward:?}: {calm:?}"
+            );
         }
     }
 
@@ -251,7 +299,7 @@ mod tests {
         let (mut pace, mut now, mut left) = (pace(0), Nanos::from_millis(1), 0);
         for _ in 0..50_000 {
             now = now + Nanos(100);
-            if pace.take(now).is_ok() {
+            if pace.take(now, ONE).is_ok() {
                 left += 1;
                 pace.waited(now.since(Nanos(20_000)), Nanos(30_000));
             }
@@ -266,18 +314,14 @@ mod tests {
         now = now + HOUR;
         // The slice is not busy any more, and the client offers five times its former share.
         let mut refused = 0;
-        let ends = (1..).find(|_| {
+        let ends = (1..100_000).find(|_| {
             now = now + Nanos(133);
-            match pace.take(now) {
-                Ok(()) => !pace.waited(now, Nanos(0)),
-                Err(_) => {
-                    refused += 1;
-                    false
-                }
-            }
+            let may_leave = pace.take(now, ONE).is_ok();
+            refused += u32::from(!may_leave);
+            may_leave && !pace.waited(now, Nanos(0))
         });
-        let targets = ends.map(|tasks: u64| tasks * 133 / TARGET.0);
-        assert!(targets <= Some(u64::from(CALM_STEPS) + 2), "{targets:?} targets");
+        let targets = ends.map_or(u64::MAX, |tasks: u64| tasks * 133 / TARGET.0);
+        assert!(targets <= u64::from(CALM_STEPS) + 2, "{targets} targets");
         assert!(refused < 3_000, "{refused} of 7,500");
     }
 

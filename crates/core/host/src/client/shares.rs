@@ -122,17 +122,17 @@ impl Shares {
         self.each.get_mut(share as usize).is_some_and(|share| share.held_by_repeats(now) > 0)
     }
 
-    /// Takes a new task into account, if the pace of a busy slice allows it; else says for how long none may
-    /// be sent.
+    /// Takes a new task of one of so many classes into account, if the pace of a busy slice allows it; else
+    /// says for how long none of its class may be sent.
     #[inline]
-    pub(super) fn keep_pace(&mut self, share: u32, now: Nanos) -> Result<(), Nanos> {
-        if self.busy == 0 { Ok(()) } else { self.take_pace(share, now) }
+    pub(super) fn keep_pace(&mut self, share: u32, now: Nanos, class: (u8, u8)) -> Result<(), Nanos> {
+        if self.busy == 0 { Ok(()) } else { self.take_pace(share, now, class) }
     }
 
     #[cold]
-    fn take_pace(&mut self, share: u32, now: Nanos) -> Result<(), Nanos> {
+    fn take_pace(&mut self, share: u32, now: Nanos, class: (u8, u8)) -> Result<(), Nanos> {
         let pace = self.each.get_mut(share as usize).and_then(|share| share.pace.as_mut());
-        pace.map_or(Ok(()), |pace| pace.take(now))
+        pace.map_or(Ok(()), |pace| pace.take(now, class))
     }
 
     /// A task was refused because the slice is busy; `target` is the longest wait there.

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_stats::{Measured, Warmup, summarize};
+use sluice_stats::{Counts, Measured, Warmup, summarize};
 use sluice_testbed::Testbed;
 use sluice_workload::Workload;
 
@@ -36,6 +36,33 @@ fn where_no_program_looks_at_budgets_workers_refuse_what_comes_too_late() {
     let counts = run("racksched:2", "const:10us,budget=60us", 1.5).counts;
     assert_eq!((counts.late_in_switch, counts.refused), (0, counts.late_at_worker + counts.late_at_client));
     assert!(counts.late_at_worker > counts.sent / 5, "{counts:?}");
+}
+
+/// The limit follows how many tasks leave, late ones included. With a target above the budgets nobody is
+/// refused as busy, and the budgets are spent in the queue.
+#[test]
+fn a_target_below_the_budgets_serves_more_than_one_above_them() {
+    let [above, below] = ["rain:2,target=50us", "rain:2,target=20us"]
+        .map(|policy| run(policy, "exp:10us,budget=30us", 2.0).counts);
+    assert!(below.replied * 10 > above.replied * 12, "{below:?} and {above:?}");
+    assert!(above.late_at_worker > above.sent / 3, "{above:?}");
+    assert!(below.late_at_worker < below.sent / 5, "{below:?}");
+    let late = |counts: Counts| counts.late_in_switch + counts.late_at_worker + counts.late_at_client;
+    assert!(
+        late(above) * 100 > above.refused * 95 && late(below) * 3 < below.refused,
+        "{above:?}, {below:?}"
+    );
+}
+
+/// Half of the tasks have budgets below the target, and are late. The others wait for a target at most.
+#[test]
+fn late_tasks_make_no_other_task_wait_for_longer_than_the_target() {
+    let found = run("rain:2,target=50us", "late=0.5@exp:10us,budget=30us+other=0.5@exp:10us", 2.0);
+    assert!(found.counts.late_in_switch + found.counts.late_at_worker > 0, "{:?}", found.counts);
+    let other = &found.classes[1];
+    let p99_us = other.latency.quantile(0.99) as f64 / 1e3;
+    // Its service takes 46 us at the 99th percentile, the way 5, and a task before it at its worker 10.
+    assert!(p99_us < 50.0 + 46.0 + 5.0 + 10.0, "{p99_us} us");
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
+use sluice_sim::Within;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_stats::{Measured, Warmup};
 use sluice_testbed::Testbed;
+use sluice_wire::Nanos;
 use sluice_workload::Workload;
 
 /// What 32 workers can serve of tasks of 10 µs, a second.
@@ -51,6 +53,31 @@ fn among_many_clients_who_offers_little_is_hardly_refused() {
     weights[0] = 1;
     let share = share_min(&run(&weights, 2.0, 40));
     assert!(share > 0.95, "{share}");
+}
+
+/// A fifth of the tasks is of the first class, under twice and three times what can be served.
+#[test]
+fn the_first_class_is_served_whole_and_only_tasks_of_the_last_are_refused() {
+    for (load, clients) in [(2.0, 1), (3.0, 1), (3.0, 16)] {
+        let classes = "first=0.2@exp:10us,priority=0+last=0.8@exp:10us,priority=1";
+        let rate_per_s = CAPACITY * load;
+        let point = Point {
+            tasks: 60_000,
+            warmup: Warmup::Tasks(20_000),
+            transient: true,
+            within: Some(Within::All(Nanos::from_micros(200))),
+            ..Point::new(
+                Policy::parse("rain:2,classes=2,target=50us").expect("a policy"),
+                Testbed { clients, ..Testbed::rain() },
+                Workload::parse(classes).expect("a workload"),
+                rate_per_s,
+            )
+        };
+        let found = point.replicate(0, &AtomicBool::new(false)).unwrap_or_else(|why| panic!("{why}"));
+        let first = found.goodput_per_s(0).expect("it was asked for") / (rate_per_s * 0.2);
+        assert!(first > 0.97, "{load} of {clients}: {first} of the first class; chance is 1 %");
+        assert!(found.throughput_per_s() > 0.97 * 2.95e6, "{load}: {}", found.throughput_per_s());
+    }
 }
 
 #[test]
