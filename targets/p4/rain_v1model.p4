@@ -160,6 +160,26 @@ control RainIngress(inout headers_t hdr, inout meta_t meta, inout standard_metad
     }
 }
 
+#define UDP_FIELDS_6                                                                                       \
+    hdr.ipv6.from_0, hdr.ipv6.from_1, hdr.ipv6.from_2, hdr.ipv6.from_3, hdr.ipv6.to_0, hdr.ipv6.to_1,      \
+    hdr.ipv6.to_2, hdr.ipv6.to_3, 16w0, hdr.udp.length, 24w0, PROTOCOL_UDP, hdr.udp.from, hdr.udp.to,      \
+    hdr.udp.length, hdr.sluice.version, hdr.sluice.kind, hdr.sluice.own_length, hdr.sluice.code,           \
+    hdr.sluice.epoch, hdr.sluice.key, hdr.sluice.task_type, hdr.sluice.priority, hdr.sluice.constraints,   \
+    hdr.sluice.client, hdr.sluice.worker, hdr.sluice.generation, hdr.sluice.incarnation_high,              \
+    hdr.sluice.incarnation_low, hdr.sluice.sequence, hdr.sluice.attempt, hdr.sluice.length,                \
+    hdr.sluice.payload_0, hdr.sluice.payload_1, hdr.sluice.payload_2, hdr.sluice.payload_3,                \
+    hdr.sluice.payload_4, hdr.sluice.payload_5, hdr.sluice.payload_6, hdr.sluice.payload_7,                \
+    hdr.sluice.address_0, hdr.sluice.address_1, hdr.sluice.address_2, hdr.sluice.address_3,                \
+    hdr.sluice.port, hdr.sluice.slice, hdr.sluice.word_0, hdr.sluice.word_1, hdr.sluice.word_2,            \
+    hdr.sluice.budget, hdr.sluice.occupancy, hdr.sluice.age
+
+/* Of invalid headers nothing is summed. */
+#define BODY_FIELDS                                                                                        \
+    hdr.write.opcode, hdr.write.flags, hdr.write.partition, hdr.write.unused, hdr.write.qpn,               \
+    hdr.write.asks, hdr.write.psn, hdr.write.address, hdr.write.rkey, hdr.write.length,                    \
+    hdr.write.incarnation, hdr.write.sequence, hdr.body.bytes, hdr.padding[0].zero, hdr.padding[1].zero,   \
+    hdr.padding[2].zero, hdr.icrc.icrc
+
 control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     Replies() replies;
     Write() write;
@@ -188,6 +208,14 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
                     truncate(14 + 40 + 96);
                 }
             }
+            /* BMv2's hash of bytes of variable length ends the process. */
+            if (hdr.ipv6.isValid() && !hdr.body.isValid()) {
+                hash(hdr.udp.checksum, HashAlgorithm.csum16, 32w0, { UDP_FIELDS_6 }, 32w0x10000);
+                /* No checksum is written as zero, which would mean that there is none. */
+                if (hdr.udp.checksum == 0) {
+                    hdr.udp.checksum = 0xffff;
+                }
+            }
 #ifdef HELD_TO_VECTORS
             hdr.held.setInvalid();
 #endif
@@ -196,31 +224,16 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
     }
 }
 
-#define UDP_FIELDS_6                                                                                       \
-    hdr.ipv6.from_0, hdr.ipv6.from_1, hdr.ipv6.from_2, hdr.ipv6.from_3, hdr.ipv6.to_0, hdr.ipv6.to_1,      \
-    hdr.ipv6.to_2, hdr.ipv6.to_3, 16w0, hdr.udp.length, 24w0, PROTOCOL_UDP, hdr.udp.from, hdr.udp.to,      \
-    hdr.udp.length, hdr.sluice.version, hdr.sluice.kind, hdr.sluice.own_length, hdr.sluice.code,           \
-    hdr.sluice.epoch, hdr.sluice.key, hdr.sluice.task_type, hdr.sluice.priority, hdr.sluice.constraints,   \
-    hdr.sluice.client, hdr.sluice.worker, hdr.sluice.generation, hdr.sluice.incarnation_high,              \
-    hdr.sluice.incarnation_low, hdr.sluice.sequence, hdr.sluice.attempt, hdr.sluice.length,                \
-    hdr.sluice.payload_0, hdr.sluice.payload_1, hdr.sluice.payload_2, hdr.sluice.payload_3,                \
-    hdr.sluice.payload_4, hdr.sluice.payload_5, hdr.sluice.payload_6, hdr.sluice.payload_7,                \
-    hdr.sluice.address_0, hdr.sluice.address_1, hdr.sluice.address_2, hdr.sluice.address_3,                \
-    hdr.sluice.port, hdr.sluice.slice, hdr.sluice.word_0, hdr.sluice.word_1, hdr.sluice.word_2,            \
-    hdr.sluice.budget, hdr.sluice.occupancy, hdr.sluice.age, hdr.write.opcode, hdr.write.flags,            \
-    hdr.write.partition, hdr.write.unused, hdr.write.qpn, hdr.write.asks, hdr.write.psn,                   \
-    hdr.write.address, hdr.write.rkey, hdr.write.length, hdr.write.incarnation, hdr.write.sequence,        \
-    hdr.body.bytes, hdr.padding[0].zero, hdr.padding[1].zero, hdr.padding[2].zero, hdr.icrc.icrc
-
 control RainChecksums(inout headers_t hdr, inout meta_t meta) {
     apply {
         update_checksum(hdr.ipv4.isValid(),
                         { hdr.ipv4.version_ihl, hdr.ipv4.service, hdr.ipv4.length, hdr.ipv4.id, hdr.ipv4.fragment,
                           hdr.ipv4.hops, hdr.ipv4.protocol, hdr.ipv4.from, hdr.ipv4.to },
                         hdr.ipv4.checksum, HashAlgorithm.csum16);
-        update_checksum(hdr.ipv6.isValid() && hdr.udp.isValid() && hdr.udp.length == UDP_BYTES,
-                        { UDP_FIELDS_6 }, hdr.udp.checksum, HashAlgorithm.csum16);
-        update_checksum_with_payload(hdr.ipv6.isValid() && hdr.udp.isValid() && hdr.udp.length != UDP_BYTES,
+        update_checksum(hdr.ipv6.isValid() && hdr.body.isValid(), { UDP_FIELDS_6, BODY_FIELDS }, hdr.udp.checksum,
+                        HashAlgorithm.csum16);
+        /* Of bytes that the parser left where they are. */
+        update_checksum_with_payload(hdr.ipv6.isValid() && hdr.udp.length > UDP_BYTES + BODY_BYTES_MAX,
                                      { UDP_FIELDS_6 }, hdr.udp.checksum, HashAlgorithm.csum16);
     }
 }

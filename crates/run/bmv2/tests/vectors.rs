@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use sluice_bmv2::{Bmv2Error, Bmv2Switch, tool};
+use sluice_conformance::explore::{explore, explore_hours, explore_servers};
 use sluice_conformance::{
     FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape, Step, Vector, play,
 };
@@ -168,4 +169,27 @@ fn the_program_does_what_the_vectors_say() {
         held += 1;
     }
     assert!(held > 90, "{held} vectors");
+}
+
+/// `P4_SEEDS` and `P4_STEPS` set a longer run.
+#[test]
+fn what_the_model_does_on_random_walks_the_program_does_too() {
+    let walks: [fn(u64, usize) -> Vector; 3] = [explore, explore_servers, explore_hours];
+    for walk in walks {
+        let mut running: Option<P4> = None;
+        for seed in 0..asked("P4_SEEDS", 2) {
+            let vector = walk(seed, asked("P4_STEPS", 200) as usize);
+            if running.is_none() {
+                let Some(plane) = P4::new(vector.shape) else { return };
+                running = Some(plane);
+            }
+            let plane = running.as_mut().expect("just started");
+            plane.switch.clear().unwrap_or_else(|why| panic!("{why}"));
+            play(&vector, plane).unwrap_or_else(|why| panic!("{why}"));
+        }
+    }
+}
+
+fn asked(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
