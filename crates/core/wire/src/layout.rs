@@ -370,6 +370,13 @@ mod tests {
 
 static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
 ";
+    const P4_MASKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../targets/p4/unused.p4");
+    const P4_MASKS_HEAD: &str = "/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Per kind, ones where its header must be zero: entries of a table.
+ * Written by a test: BLESS=1 cargo test -p sluice-wire
+ */
+";
 
     fn tables() -> String {
         let mut out = String::from("| offset | bytes | field | used by |\n|---:|---:|---|---|\n");
@@ -406,6 +413,22 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
             out.push_str("\t},\n");
         }
         out + "};\n"
+    }
+
+    fn p4_masks() -> String {
+        let mut out = String::from(P4_MASKS_HEAD) + "#define UNUSED_FIELDS";
+        for (uses, mask) in USES.iter().zip(&UNUSED) {
+            let mut digits = String::new();
+            for byte in mask {
+                write!(digits, "{byte:02x}").unwrap();
+            }
+            let (high, low) = digits.split_at(digits.len() / 2);
+            let bits = 4 * high.len();
+            let kind = uses.kind as u8;
+            write!(out, " \\\n    {kind}: is_unused({bits}w0x{high} ++ \\\n        {bits}w0x{low});")
+                .unwrap();
+        }
+        out + "\n"
     }
 
     /// Compares a file with its expected content, or writes it if BLESS is set.
@@ -455,5 +478,10 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
     #[test]
     fn the_xdp_program_has_these_masks() {
         check_or_bless(MASKS, &masks());
+    }
+
+    #[test]
+    fn the_p4_program_has_these_masks() {
+        check_or_bless(P4_MASKS, &p4_masks());
     }
 }

@@ -1,0 +1,378 @@
+//! A controller's steps as entries of the program's tables.
+//!
+//! A row of the controller is an entry in each of several tables: one entry lets the host's packets in, the
+//! others say why a packet is not let in, or where packets go. The entry that lets packets in is removed
+//! first and added last, so a packet between two entries finds the host less open than it is, never more.
+
+use std::collections::BTreeMap;
+
+use sluice_switch::Config;
+use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, WorkerRow};
+use sluice_wire::{ClientId, Endpoint, ServerId, SliceId, TaskType, WorkerId};
+
+use crate::error::Bmv2Error;
+use crate::registers::{egress, of};
+use crate::runtime::Runtime;
+use crate::servers::WriteGroups;
+
+/// The link of all hosts, and the Ethernet addresses on it: the receiver's, the switch's.
+const LINK: u16 = 0;
+const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]];
+
+/// The rows that the switch holds, and the handles of their entries.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    config: Config,
+    handles: BTreeMap<(String, Vec<Vec<u8>>), i32>,
+    pub(crate) slices: Vec<SliceRow>,
+    types: Vec<Option<SliceId>>,
+    pub(crate) workers: Vec<Option<WorkerRow>>,
+    clients: Vec<Option<ClientRow>>,
+    servers: WriteGroups,
+}
+
+/// An entry's action and its arguments.
+type Action = (&'static str, Vec<Vec<u8>>);
+
+impl Entries {
+    /// An empty switch of this size.
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            config,
+            handles: BTreeMap::new(),
+            slices: vec![SliceRow::default(); config.slices.into()],
+            types: vec![None; config.types.into()],
+            workers: vec![None; config.workers.into()],
+            clients: vec![None; config.clients.into()],
+            servers: WriteGroups::new(&config),
+        }
+    }
+
+    /// Writes what no controller changes: the epoch, and the switch's addresses.
+    pub(crate) fn begin(&mut self, runtime: &mut Runtime, own: &[Endpoint]) -> Result<(), Bmv2Error> {
+        let epoch = vec![self.config.epoch.0.to_be_bytes().to_vec()];
+        runtime.set_default(&of("sources", "life"), &of("sources", "this_epoch"), &epoch)?;
+        for at in own {
+            let words = words_of(at);
+            let (is_v4, action, data) = if at.ip[..12] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff] {
+                (1, "leave_by_ipv4", words[3..].to_vec())
+            } else {
+                (0, "leave_by_ipv6", words.to_vec())
+            };
+            let action = egress("addresses", action);
+            runtime.add(&egress("addresses", "own_addresses"), &[vec![is_v4]], &action, &data)?;
+        }
+        Ok(())
+    }
+
+    /// Removes all rows' entries; what [`Entries::begin`] wrote stays.
+    pub(crate) fn clear(&mut self, runtime: &mut Runtime) -> Result<(), Bmv2Error> {
+        let handles = std::mem::take(&mut self.handles);
+        *self = Self::new(self.config);
+        handles.iter().try_for_each(|((table, _), handle)| runtime.remove(table, *handle))?;
+        (0..self.config.slices).try_for_each(|slice| self.write_slice(runtime, SliceId(slice)))
+    }
+
+    /// Maps a type; `None` if there is no such type or slice.
+    pub(crate) fn set_type(
+        &mut self,
+        runtime: &mut Runtime,
+        of: TaskType,
+        slice: Option<SliceId>,
+    ) -> Result<Option<()>, Bmv2Error> {
+        if of.0 >= self.config.types || slice.is_some_and(|slice| slice.0 >= self.config.slices) {
+            return Ok(None);
+        }
+        self.types[usize::from(of.0)] = slice;
+        self.write_type(runtime, of).map(Some)
+    }
+
+    /// Sets a slice's row, in all its types' entries; `None` if it is out of range.
+    pub(crate) fn set_slice(
+        &mut self,
+        runtime: &mut Runtime,
+        slice: SliceId,
+        row: SliceRow,
+    ) -> Result<Option<()>, Bmv2Error> {
+        if slice.0 >= self.config.slices || row.limit > self.config.tasks_per_slice {
+            return Ok(None);
+        }
+        self.slices[usize::from(slice.0)] = row;
+        self.write_slice(runtime, slice)?;
+        self.write_types_of(runtime, slice).map(Some)
+    }
+
+    fn write_types_of(&mut self, runtime: &mut Runtime, slice: SliceId) -> Result<(), Bmv2Error> {
+        for of in 0..self.config.types {
+            if self.types[usize::from(of)] == Some(slice) {
+                self.write_type(runtime, TaskType(of))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets or clears a server's row; `None` if it is out of range. WRITEs go over unreliable pairs without
+    /// an iCRC only.
+    pub(crate) fn set_server(
+        &mut self,
+        runtime: &mut Runtime,
+        server: ServerId,
+        row: Option<ServerRow>,
+    ) -> Result<Option<()>, Bmv2Error> {
+        if !self.servers.set_server(server, row) {
+            return Ok(None);
+        }
+        let index = bytes(server.0);
+        let pair = row.map(|row| ("is_pair", vec![row.qpn.get().to_be_bytes()[1..].to_vec()]));
+        self.write_at(runtime, &egress("write", "pairs"), vec![index.clone()], pair, |name| {
+            egress("write", name)
+        })?;
+        let end = row.map(|row| ("goes_to", way_to(&row.at)));
+        self.write_at(runtime, &egress("addresses", "server_ends"), vec![index], end, |name| {
+            egress("addresses", name)
+        })?;
+        self.write_groups(runtime).map(Some)
+    }
+
+    /// Sets or clears the ring that a server keeps for a slice; `None` if it is out of range.
+    pub(crate) fn set_ring(
+        &mut self,
+        runtime: &mut Runtime,
+        slice: SliceId,
+        server: ServerId,
+        row: Option<RingRow>,
+    ) -> Result<Option<()>, Bmv2Error> {
+        if !self.servers.set_ring(slice, server, row) {
+            return Ok(None);
+        }
+        self.write_groups(runtime).map(Some)
+    }
+
+    /// Limits the copies of a slice's tasks; `None` if it is out of range.
+    pub(crate) fn set_copies(
+        &mut self,
+        runtime: &mut Runtime,
+        slice: SliceId,
+        copies: u16,
+    ) -> Result<Option<()>, Bmv2Error> {
+        if !self.servers.set_copies(slice, copies) {
+            return Ok(None);
+        }
+        self.write_groups(runtime).map(Some)
+    }
+
+    /// Writes all slices' groups and rings, and the longest payload that fits, anew.
+    fn write_groups(&mut self, runtime: &mut Runtime) -> Result<(), Bmv2Error> {
+        for slice in (0..self.config.slices).map(SliceId) {
+            let members = self.servers.members(slice);
+            for server in (0..self.config.servers).map(ServerId) {
+                let rank = members.iter().position(|(member, _)| *member == server);
+                let ring = rank.map(|rank| ("is_ring", ring_data(&members[rank].1, rank as u32)));
+                let key = vec![bytes(slice.0), bytes(server.0)];
+                self.write_at(runtime, &egress("write", "rings"), key, ring, |name| egress("write", name))?;
+            }
+            let group = [members.len() as u32, self.servers.copies(slice).into()];
+            let group = ("is_group", group.map(|number: u32| number.to_be_bytes().to_vec()).to_vec());
+            let (table, key) = (egress("write", "groups"), vec![bytes(slice.0)]);
+            self.write_at(runtime, &table, key, Some(group), |name| egress("write", name))?;
+            self.write_types_of(runtime, slice)?;
+        }
+        Ok(())
+    }
+
+    fn write_slice(&mut self, runtime: &mut Runtime, slice: SliceId) -> Result<(), Bmv2Error> {
+        let open = self.slices[usize::from(slice.0)].open;
+        let is_slice = ("is_slice", vec![vec![u8::from(open)]]);
+        self.write(runtime, "sources", "slices", vec![bytes(slice.0)], Some(is_slice))
+    }
+
+    fn write_type(&mut self, runtime: &mut Runtime, of: TaskType) -> Result<(), Bmv2Error> {
+        let slice = self.types[usize::from(of.0)];
+        let row = slice.map(|slice| (slice, self.slices[usize::from(slice.0)]));
+        let in_slice = row.map(|(slice, row)| {
+            let full = (row.limit as i32).wrapping_neg().to_be_bytes().to_vec();
+            let fits = i32::from(self.servers.fits(slice)).to_be_bytes().to_vec();
+            ("in_slice", vec![bytes(slice.0), vec![u8::from(row.open)], full, fits])
+        });
+        self.write(runtime, "sources", "types", vec![bytes(of.0)], in_slice)?;
+        let hint = row.map(|(_, row)| {
+            let span = u32::try_from(row.retry_after.0).unwrap_or(u32::MAX);
+            ("retry_after", vec![span.to_be_bytes().to_vec()])
+        });
+        self.write_at(runtime, &egress("replies", "retry_hints"), vec![bytes(of.0)], hint, |name| {
+            egress("replies", name)
+        })
+    }
+
+    /// Sets or clears a worker's row; `None` if it is out of range.
+    pub(crate) fn set_worker(
+        &mut self,
+        runtime: &mut Runtime,
+        worker: WorkerId,
+        row: Option<WorkerRow>,
+    ) -> Result<Option<()>, Bmv2Error> {
+        let is_out = row.is_some_and(|row| row.slice.0 >= self.config.slices);
+        if worker.0 >= self.config.workers || is_out {
+            return Ok(None);
+        }
+        let before = std::mem::replace(&mut self.workers[usize::from(worker.0)], row);
+        let index = bytes(worker.0);
+        if let Some(before) = before {
+            let shown = self.admission(&index, &before);
+            self.write(runtime, "sources", "admitted_tokens", shown, None)?;
+            self.write(runtime, "sources", "worker_keys", key_of(&index, before.key.0), None)?;
+            self.write(runtime, "sources", "worker_addresses", at_of(&index, &before.at), None)?;
+        }
+        let data = row.map(|row| {
+            let open = vec![u8::from(row.open)];
+            ("is_worker", vec![bytes(row.slice.0), row.generation.0.to_be_bytes().to_vec(), open])
+        });
+        self.write(runtime, "sources", "workers", vec![index.clone()], data)?;
+        let link = row.map(|_| ("is_there", vec![bytes(LINK)]));
+        self.write(runtime, "tokens", "worker_links", vec![index.clone()], link)?;
+        let end = row.map(|row| ("goes_to", way_to(&row.at)));
+        self.write_at(runtime, &egress("addresses", "worker_ends"), vec![index.clone()], end, |name| {
+            egress("addresses", name)
+        })?;
+        if let Some(row) = row {
+            let is_key = ("is_key", Vec::new());
+            self.write(runtime, "sources", "worker_keys", key_of(&index, row.key.0), Some(is_key))?;
+            let is_address = ("is_address", Vec::new());
+            self.write(runtime, "sources", "worker_addresses", at_of(&index, &row.at), Some(is_address))?;
+            if row.open {
+                let (shown, admit) = (self.admission(&index, &row), ("admit_token", Vec::new()));
+                self.write(runtime, "sources", "admitted_tokens", shown, Some(admit))?;
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// What a TOKEN of this worker has to show.
+    fn admission(&self, index: &[u8], row: &WorkerRow) -> Vec<Vec<u8>> {
+        let mut shown = vec![self.config.epoch.0.to_be_bytes().to_vec(), index.to_vec()];
+        shown.extend([row.generation.0.to_be_bytes().to_vec(), row.key.0.to_be_bytes().to_vec()]);
+        shown.extend(end_of(&row.at));
+        shown
+    }
+
+    /// Sets or clears a client's row; `None` if it is out of range.
+    pub(crate) fn set_client(
+        &mut self,
+        runtime: &mut Runtime,
+        client: ClientId,
+        row: Option<ClientRow>,
+    ) -> Result<Option<()>, Bmv2Error> {
+        if client.0 >= self.config.clients {
+            return Ok(None);
+        }
+        let before = std::mem::replace(&mut self.clients[usize::from(client.0)], row);
+        let index = bytes(client.0);
+        if let Some(before) = before {
+            let shown = self.submission(&index, &before);
+            self.write(runtime, "sources", "admitted_tasks", shown, None)?;
+            self.write(runtime, "sources", "client_keys", key_of(&index, before.key.0), None)?;
+            self.write(runtime, "sources", "client_addresses", at_of(&index, &before.at), None)?;
+        }
+        let known = row.map(|_| ("is_client", Vec::new()));
+        self.write(runtime, "sources", "clients", vec![index.clone()], known)?;
+        let link = row.map(|_| ("leads_to", vec![bytes(LINK)]));
+        self.write(runtime, "tokens", "client_links", vec![index.clone()], link)?;
+        let swept = row.map(|row| ("goes_to", way_to(&row.at)));
+        self.write_at(runtime, &egress("addresses", "swept_ends"), vec![index.clone()], swept, |name| {
+            egress("addresses", name)
+        })?;
+        let end = row.map(|row| ("client_is", end_of(&row.at)));
+        self.write_at(runtime, &egress("replies", "client_ends"), vec![index.clone()], end, |name| {
+            egress("replies", name)
+        })?;
+        if let Some(row) = row {
+            let is_key = ("is_key", Vec::new());
+            self.write(runtime, "sources", "client_keys", key_of(&index, row.key.0), Some(is_key))?;
+            let is_address = ("is_address", Vec::new());
+            self.write(runtime, "sources", "client_addresses", at_of(&index, &row.at), Some(is_address))?;
+            let (shown, admit) = (self.submission(&index, &row), ("admit_task", Vec::new()));
+            self.write(runtime, "sources", "admitted_tasks", shown, Some(admit))?;
+        }
+        Ok(Some(()))
+    }
+
+    /// What a SUBMIT of this client has to show.
+    fn submission(&self, index: &[u8], row: &ClientRow) -> Vec<Vec<u8>> {
+        let mut shown = vec![self.config.epoch.0.to_be_bytes().to_vec(), index.to_vec()];
+        shown.push(row.key.0.to_be_bytes().to_vec());
+        shown.extend(end_of(&row.at));
+        shown
+    }
+
+    /// Sets or removes an entry of a part of ingress.
+    fn write(
+        &mut self,
+        runtime: &mut Runtime,
+        part: &str,
+        table: &str,
+        key: Vec<Vec<u8>>,
+        action: Option<Action>,
+    ) -> Result<(), Bmv2Error> {
+        self.write_at(runtime, &of(part, table), key, action, |name| of(part, name))
+    }
+
+    fn write_at(
+        &mut self,
+        runtime: &mut Runtime,
+        table: &str,
+        key: Vec<Vec<u8>>,
+        action: Option<Action>,
+        full: impl Fn(&str) -> String,
+    ) -> Result<(), Bmv2Error> {
+        let named = (table.to_owned(), key);
+        match (self.handles.get(&named).copied(), action) {
+            (Some(handle), Some((action, data))) => runtime.modify(table, handle, &full(action), &data),
+            (Some(handle), None) => {
+                self.handles.remove(&named);
+                runtime.remove(table, handle)
+            }
+            (None, Some((action, data))) => {
+                let handle = runtime.add(table, &named.1, &full(action), &data)?;
+                self.handles.insert(named, handle);
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// A ring as its entry has it; `rank` servers of its slice have a lower index.
+fn ring_data(ring: &RingRow, rank: u32) -> Vec<Vec<u8>> {
+    let words = [ring.slots - 1, ring.slot_bytes, rank].map(|word| word.to_be_bytes().to_vec());
+    let mut data = vec![ring.rkey.0.to_be_bytes().to_vec(), ring.address.to_be_bytes().to_vec()];
+    data.extend(words);
+    data
+}
+
+fn bytes(number: u16) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+/// An address as the program's four words.
+fn words_of(at: &Endpoint) -> [Vec<u8>; 4] {
+    let (words, _) = at.ip.as_chunks::<4>();
+    [words[0].to_vec(), words[1].to_vec(), words[2].to_vec(), words[3].to_vec()]
+}
+
+/// An address and port.
+fn end_of(at: &Endpoint) -> Vec<Vec<u8>> {
+    words_of(at).into_iter().chain([bytes(at.port)]).collect()
+}
+
+fn key_of(index: &[u8], key: u32) -> Vec<Vec<u8>> {
+    vec![index.to_vec(), key.to_be_bytes().to_vec()]
+}
+
+fn at_of(index: &[u8], at: &Endpoint) -> Vec<Vec<u8>> {
+    [index.to_vec()].into_iter().chain(end_of(at)).collect()
+}
+
+/// An address and port, and the Ethernet addresses on the way there.
+fn way_to(at: &Endpoint) -> Vec<Vec<u8>> {
+    end_of(at).into_iter().chain(MACS.map(|mac| mac.to_vec())).collect()
+}

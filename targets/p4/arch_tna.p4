@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registers on the chip: arch_v1model.p4 says what the names mean. */
+#ifndef ARCH_P4
+#define ARCH_P4
+
+#include <core.p4>
+#include <tna.p4>
+
+#define REGISTER(STORED, VALUE, INDEX, CELLS, NAME, INITIAL) Register<VALUE, INDEX>(CELLS, INITIAL) NAME;
+
+#define ACCESS(NAME, REGISTER, STORED, VALUE, INDEX, RESULT)      \
+    RegisterAction<VALUE, INDEX, RESULT>(REGISTER) NAME = {       \
+        void apply(inout VALUE value, out RESULT result)
+
+#define ACCESS_ONLY(NAME, REGISTER, STORED, VALUE, INDEX)         \
+    RegisterAction<VALUE, INDEX, VALUE>(REGISTER) NAME = {        \
+        void apply(inout VALUE value)
+
+#define DONE(REGISTER, STORED) };
+
+#define RUN(NAME, INDEX, RESULT) RESULT = NAME.execute(INDEX)
+#define RUN_ONLY(NAME, INDEX) NAME.execute(INDEX)
+
+#define PREDICATE(FIRST, SECOND) this.predicate(FIRST, SECOND)
+
+#define COUNTER(CELLS, NAME) Counter<bit<64>, bit<8>>(CELLS, CounterType_t.PACKETS) NAME;
+#define COUNT(NAME, INDEX) NAME.count(INDEX)
+
+#endif

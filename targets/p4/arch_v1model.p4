@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Registers on v1model. arch_tna.p4 has the same names for the chip, so that all other files are shared.
+ *
+ *     REGISTER(stored, value, index, cells, name, initial)
+ *     ACCESS(name, register, stored, value, index, result) { what becomes of `value`, and the `result` } DONE(register, stored)
+ *     RUN(name, index, result);
+ *
+ * ACCESS_ONLY and RUN_ONLY are without a result.
+ *
+ * v1model knows reads and writes only. Its one ingress thread makes a read and the write behind it one access.
+ */
+#ifndef ARCH_P4
+#define ARCH_P4
+
+#include <core.p4>
+#include <v1model.p4>
+
+#define REGISTER(STORED, VALUE, INDEX, CELLS, NAME, INITIAL) register<STORED>(CELLS) NAME;
+
+#define ACCESS(NAME, REGISTER, STORED, VALUE, INDEX, RESULT)      \
+    action NAME(in INDEX at, out RESULT result) {              \
+        STORED stored;                                            \
+        REGISTER.read(stored, (bit<32>) at);                   \
+        VALUE value = (VALUE) stored;                             \
+        result = 0;
+
+#define ACCESS_ONLY(NAME, REGISTER, STORED, VALUE, INDEX)         \
+    action NAME(in INDEX at) {                                    \
+        STORED stored;                                            \
+        REGISTER.read(stored, (bit<32>) at);                   \
+        VALUE value = (VALUE) stored;
+
+#define DONE(REGISTER, STORED)                                    \
+        REGISTER.write((bit<32>) at, (STORED) value);          \
+    }
+
+#define RUN(NAME, INDEX, RESULT) NAME(INDEX, RESULT)
+#define RUN_ONLY(NAME, INDEX) NAME(INDEX)
+
+/* Four bits of which one is set: bit 0 if neither holds, bit 1 the first, bit 2 the second, bit 3 both. */
+#define PREDICATE(FIRST, SECOND) ((FIRST) ? ((SECOND) ? 8w8 : 8w2) : ((SECOND) ? 8w4 : 8w1))
+
+#define COUNTER(CELLS, NAME) counter(CELLS, CounterType.packets) NAME;
+#define COUNT(NAME, INDEX) NAME.count((bit<32>) INDEX)
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which frames hold a packet for the switch. Others pass with `sluice` invalid: IPv4 options, fragments, other
+ * protocols and other ports. Whoever runs this program beside a router's has their tables decide about those.
+ */
+#ifndef PARSER_P4
+#define PARSER_P4
+
+parser FrameParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.type) {
+            ETHERTYPE_IPV4: ipv4;
+            ETHERTYPE_IPV6: ipv6;
+            default: accept;
+        }
+    }
+
+    state ipv4 {
+        packet.extract(hdr.ipv4);
+        pass.from_0 = 0;
+        pass.from_1 = 0;
+        pass.from_2 = 0xffff;
+        pass.from_3 = hdr.ipv4.from;
+        /* More fragments, or an offset: no fragment is taken. */
+        transition select(hdr.ipv4.version_ihl, hdr.ipv4.fragment, hdr.ipv4.protocol) {
+            (0x45, 0x0000 &&& 0x3fff, PROTOCOL_UDP): udp;
+            default: accept;
+        }
+    }
+
+    state ipv6 {
+        packet.extract(hdr.ipv6);
+        pass.from_0 = hdr.ipv6.from_0;
+        pass.from_1 = hdr.ipv6.from_1;
+        pass.from_2 = hdr.ipv6.from_2;
+        pass.from_3 = hdr.ipv6.from_3;
+        transition select(hdr.ipv6.next) {
+            PROTOCOL_UDP: udp;
+            default: accept;
+        }
+    }
+
+    state udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.to) {
+            SWITCH_PORT: sluice;
+            default: accept;
+        }
+    }
+
+    state sluice {
+        packet.extract(hdr.sluice);
+        transition select(hdr.sluice.version, hdr.sluice.own_length) {
+            (WIRE_VERSION, HEADER_BYTES): of_a_kind;
+            default: accept;
+        }
+    }
+
+    state of_a_kind {
+        pass.is_packet = 1;
+        transition accept;
+    }
+}
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What becomes of a packet, and the bidirectional queue (Rain §3.2.1): `balance` counts parked tokens above zero and
+ * waiting tasks below, and one access decides each arrival. Behind it the heads and tails give the arrival its cell.
+ */
+#ifndef QUEUE_P4
+#define QUEUE_P4
+
+control Queue(inout headers_t hdr, inout pass_t pass) {
+    /* Bits of PREDICATE in `granted`: at most one more than was granted, at most eight more, or both. */
+    const bit<8> NOTHING_NEW = 4;
+    const bit<8> GRANTED = 8;
+    /* In `task_at_balance`: above the limit, above zero. */
+    const bit<8> WAITS = 2;
+    const bit<8> MEETS = 8;
+
+    REGISTER(bit<32>, int<32>, slice_index_t, SLICES, balance, 0)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_head, COUNTERS_START)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_tail, COUNTERS_START)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_head, COUNTERS_START)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_tail, COUNTERS_START)
+
+    ACCESS(token_comes, balance, bit<32>, int<32>, slice_index_t, int<32>) {
+        result = value;
+        if (value < TOKENS_PER_SLICE) {
+            value = value + 1;
+        }
+    } DONE(balance, bit<32>)
+
+    ACCESS(task_comes, balance, bit<32>, int<32>, slice_index_t, bit<8>) {
+        result = PREDICATE(value > pass.full, value > 0);
+        if (value > pass.full) {
+            value = value - 1;
+        }
+    } DONE(balance, bit<32>)
+
+    ACCESS(sweep_takes_token, balance, bit<32>, int<32>, slice_index_t, bit<8>) {
+        if (value > 0) {
+            result = 1;
+            value = value - 1;
+        }
+    } DONE(balance, bit<32>)
+
+    ACCESS(sweep_takes_task, balance, bit<32>, int<32>, slice_index_t, bit<8>) {
+        if (value < 0) {
+            result = 1;
+            value = value + 1;
+        }
+    } DONE(balance, bit<32>)
+
+    ACCESS(next_token_head, token_head, bit<32>, bit<32>, slice_index_t, bit<32>) {
+        result = value;
+        value = value + 1;
+    } DONE(token_head, bit<32>)
+
+    ACCESS(next_token_tail, token_tail, bit<32>, bit<32>, slice_index_t, bit<32>) {
+        result = value;
+        value = value + 1;
+    } DONE(token_tail, bit<32>)
+
+    ACCESS(next_task_head, task_head, bit<32>, bit<32>, slice_index_t, bit<32>) {
+        result = value;
+        value = value + 1;
+    } DONE(task_head, bit<32>)
+
+    ACCESS(next_task_tail, task_tail, bit<32>, bit<32>, slice_index_t, bit<32>) {
+        result = value;
+        value = value + 1;
+    } DONE(task_tail, bit<32>)
+
+    action refuse(bit<8> why) {
+        pass.refusal = why;
+    }
+
+    action answer(bit<8> why) {
+        pass.refusal = why;
+        pass.role = ROLE_ASKS;
+        hdr.bridge.made = KIND_ANSWER;
+        hdr.bridge.code = 7w0 ++ pass.open;
+        hdr.bridge.generation = pass.generation;
+        hdr.bridge.to = TO_SENDER;
+    }
+
+    action notice() {
+        pass.refusal = REFUSAL_WRONG_EPOCH;
+        hdr.bridge.made = KIND_NOTICE;
+        hdr.bridge.to = TO_SENDER;
+    }
+
+    action reject(bit<8> why) {
+        hdr.bridge.made = KIND_REJECT;
+        hdr.bridge.code = why;
+        hdr.bridge.to = TO_SENDER;
+    }
+
+    action let_token_in() {
+        pass.role = ROLE_TOKEN;
+        RUN(token_comes, (slice_index_t) pass.slice, pass.balance);
+    }
+
+    action let_task_in() {
+        pass.role = ROLE_TASK;
+        RUN(task_comes, (slice_index_t) pass.slice, pass.task_at_balance);
+    }
+
+    action sweep_token() {
+        pass.role = ROLE_SWEEPS_TOKENS;
+        RUN(sweep_takes_token, (slice_index_t) pass.slice, pass.took);
+    }
+
+    action sweep_task() {
+        pass.role = ROLE_SWEEPS_TASKS;
+        RUN(sweep_takes_task, (slice_index_t) pass.slice, pass.took);
+    }
+
+    /*
+     * What becomes of a packet: the rules of `front` in `sluice_switch`, in their order. The access to the balance is
+     * the row's action, so that the verdict takes no stage of its own.
+     */
+    table arrivals {
+        key = {
+            hdr.sluice.kind: ternary;
+            pass.is_round: ternary;
+            pass.is_control: ternary;
+            pass.known: ternary;
+            pass.key_right: ternary;
+            pass.address_right: ternary;
+            pass.epoch_right: ternary;
+            pass.generation_right: ternary;
+            pass.open: ternary;
+            pass.granted: ternary;
+            pass.entered: ternary;
+            pass.tired: ternary;
+            pass.spent: ternary;
+            pass.type_known: ternary;
+            pass.slice_open: ternary;
+            hdr.sluice.code: ternary;
+            pass.has_left: ternary;
+        }
+        actions = {
+            refuse;
+            answer;
+            notice;
+            reject;
+            let_token_in;
+            let_task_in;
+            sweep_token;
+            sweep_task;
+        }
+        const default_action = refuse(REFUSAL_UNEXPECTED);
+        const entries = {
+            /* round, control, known, key, address, epoch, generation, open, granted, entered, tired, spent, type, slice, code, left */
+            (KIND_SUBMIT, 0, _, 0, _, _, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_UNKNOWN_SOURCE);
+            (KIND_SUBMIT, 0, _, _, 0, _, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_WRONG_KEY);
+            (KIND_SUBMIT, 0, _, _, _, 0, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_WRONG_ADDRESS);
+            (KIND_SUBMIT, 0, _, _, _, _, 0, _, _, _, _, _, _, _, _, _, _): notice();
+            (KIND_SUBMIT, 0, _, _, _, _, _, _, _, _, 0, _, _, _, _, _, _): refuse(REFUSAL_REPLAYED);
+            (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, 1, _, _, _, _, _): reject(REJECT_STALE_TOKENS);
+            (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, _, 1, _, _, _, _): reject(REJECT_LATE);
+            (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, _, _, 0, _, _, _): reject(REJECT_UNKNOWN_TYPE);
+            (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, _, _, _, 0, _, _): reject(REJECT_NO_WORKERS);
+            (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _): let_task_in();
+            /* KIND_TOKEN and KIND_PROBE. */
+            (4 &&& 0xfe, _, _, 0, _, _, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_UNKNOWN_SOURCE);
+            (4 &&& 0xfe, _, _, _, 0, _, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_WRONG_KEY);
+            (4 &&& 0xfe, _, _, _, _, 0, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_WRONG_ADDRESS);
+            (4 &&& 0xfe, _, _, _, _, _, 0, _, _, _, _, _, _, _, _, _, _): answer(REFUSAL_WRONG_EPOCH);
+            (4 &&& 0xfe, _, _, _, _, _, _, 0, _, _, _, _, _, _, _, _, _): answer(REFUSAL_WRONG_GENERATION);
+            (4 &&& 0xfe, _, _, _, _, _, _, _, 0, _, _, _, _, _, _, _, _): answer(REFUSAL_CLOSED);
+            (KIND_PROBE, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _): answer(REFUSAL_NONE);
+            (KIND_TOKEN, _, _, _, _, _, _, _, _, GRANTED, _, _, _, _, _, _, _): let_token_in();
+            (KIND_TOKEN, _, _, _, _, _, _, _, _, NOTHING_NEW, _, _, _, _, _, _, _): answer(REFUSAL_REPEATED_TOKEN);
+            (KIND_TOKEN, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _): answer(REFUSAL_IMPOSSIBLE_COUNTER);
+            (KIND_SWEEP, _, 1, _, _, _, 0, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_WRONG_EPOCH);
+            (KIND_SWEEP, _, 1, _, _, _, _, _, _, _, _, _, _, 0, _, _, _): refuse(REFUSAL_WRONG_EPOCH);
+            (KIND_SWEEP, _, 1, 1, _, _, _, 1, 1, _, _, _, _, _, _, 2 &&& 2, _): let_token_in();
+            (KIND_SWEEP, _, 1, _, _, _, _, _, _, _, _, _, _, _, _, _, 0): refuse(REFUSAL_SWEEP_DONE);
+            /* The tasks of an open slice have workers to wait for. */
+            (KIND_SWEEP, _, 1, _, _, _, _, _, _, _, _, _, _, _, 1, 1 &&& 1, _): refuse(REFUSAL_SWEEP_DONE);
+            (KIND_SWEEP, _, 1, _, _, _, _, _, _, _, _, _, _, _, _, 1 &&& 1, _): sweep_task();
+            (KIND_SWEEP, _, 1, _, _, _, _, _, _, _, _, _, _, _, _, _, _): sweep_token();
+        }
+    }
+
+    apply {
+        arrivals.apply();
+
+        if (pass.role == ROLE_TOKEN && ((bit<32>) pass.balance)[31:31] == 1 ||
+            pass.role == ROLE_SWEEPS_TASKS && pass.took == 1) {
+            RUN(next_task_head, (slice_index_t) pass.slice, pass.ticket);
+            pass.ring = RING_TAKE_TASK;
+        } else if (pass.role == ROLE_TOKEN && ((bit<32>) pass.balance)[31:TOKEN_BITS] == 0) {
+            RUN(next_token_tail, (slice_index_t) pass.slice, pass.ticket);
+            pass.ring = RING_PARK_TOKEN;
+        } else if (pass.role == ROLE_TASK && pass.task_at_balance == WAITS) {
+            RUN(next_task_tail, (slice_index_t) pass.slice, pass.ticket);
+            pass.ring = RING_PARK_TASK;
+            if (hdr.sluice.length > INLINE_BYTES && ((bit<32>) pass.room)[31:31] == 0) {
+                pass.ahead = 1;
+            }
+        } else if (pass.role == ROLE_TASK && pass.task_at_balance == MEETS ||
+                   pass.role == ROLE_SWEEPS_TOKENS && pass.took == 1) {
+            RUN(next_token_head, (slice_index_t) pass.slice, pass.ticket);
+            pass.ring = RING_TAKE_TOKEN;
+        } else if (pass.role == ROLE_TASK) {
+            reject(REJECT_QUEUE_FULL);
+        } else if (pass.role == ROLE_TOKEN) {
+            refuse(REFUSAL_TOKEN_RING_FULL);
+        } else if (pass.role == ROLE_SWEEPS_TOKENS || pass.role == ROLE_SWEEPS_TASKS) {
+            refuse(REFUSAL_SWEEP_DONE);
+        }
+    }
+}
+
+#endif

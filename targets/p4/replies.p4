@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The packets that leave. Ingress has said what the packet becomes; here its header is written, at egress, where the
+ * stages begin anew.
+ */
+#ifndef REPLIES_P4
+#define REPLIES_P4
+
+control Replies(inout headers_t hdr) {
+    bit<32> at_0 = 0;
+    bit<32> at_1 = 0;
+    bit<32> at_2 = 0;
+    bit<32> at_3 = 0;
+    bit<16> at_port = 0;
+
+    Telemetry() telemetry;
+
+    action client_is(bit<32> ip_0, bit<32> ip_1, bit<32> ip_2, bit<32> ip_3, bit<16> port) {
+        at_0 = ip_0;
+        at_1 = ip_1;
+        at_2 = ip_2;
+        at_3 = ip_3;
+        at_port = port;
+    }
+
+    /* Where a DISPATCH says that the answer goes. */
+    table client_ends {
+        key = { hdr.sluice.client: exact; }
+        actions = { client_is; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = CLIENTS;
+    }
+
+    action retry_after(bit<32> span) {
+        hdr.sluice.word_2 = span;
+    }
+
+    action retry_at_once() {
+        hdr.sluice.word_2 = 0;
+    }
+
+    table retry_hints {
+        key = { hdr.sluice.task_type: exact; }
+        actions = { retry_after; retry_at_once; }
+        default_action = retry_at_once;
+        size = TYPES;
+    }
+
+    action clear_token() {
+        hdr.sluice.worker = 0;
+        hdr.sluice.generation = 0;
+    }
+
+    action clear_task() {
+        hdr.sluice.priority = 0;
+        hdr.sluice.constraints = 0;
+        hdr.sluice.length = 0;
+        hdr.sluice.payload_0 = 0;
+        hdr.sluice.payload_1 = 0;
+        hdr.sluice.payload_2 = 0;
+        hdr.sluice.payload_3 = 0;
+        hdr.sluice.payload_4 = 0;
+        hdr.sluice.payload_5 = 0;
+        hdr.sluice.payload_6 = 0;
+        hdr.sluice.payload_7 = 0;
+        hdr.sluice.budget = 0;
+        hdr.sluice.age = 0;
+    }
+
+    action clear_name() {
+        hdr.sluice.task_type = 0;
+        hdr.sluice.client = 0;
+        hdr.sluice.incarnation_high = 0;
+        hdr.sluice.incarnation_low = 0;
+        hdr.sluice.sequence = 0;
+        hdr.sluice.attempt = 0;
+    }
+
+    action clear_address() {
+        hdr.sluice.address_0 = 0;
+        hdr.sluice.address_1 = 0;
+        hdr.sluice.address_2 = 0;
+        hdr.sluice.address_3 = 0;
+        hdr.sluice.port = 0;
+    }
+
+    action begin() {
+        hdr.sluice.kind = hdr.bridge.made;
+        hdr.sluice.code = hdr.bridge.code;
+        hdr.sluice.epoch = hdr.bridge.epoch;
+        hdr.sluice.key = 0;
+        hdr.sluice.slice = 0;
+    }
+
+    action answer() {
+        hdr.sluice.generation = hdr.bridge.generation;
+        hdr.sluice.word_0 = hdr.bridge.seen;
+        hdr.sluice.word_1 = hdr.bridge.sent;
+        hdr.sluice.occupancy = 0;
+        clear_name();
+        clear_task();
+        clear_address();
+    }
+
+    action reject() {
+        hdr.sluice.word_0 = 0;
+        hdr.sluice.word_1 = 0;
+        hdr.sluice.occupancy = 0;
+        clear_token();
+        clear_task();
+        clear_address();
+    }
+
+    action notice() {
+        hdr.sluice.task_type = 0;
+        hdr.sluice.word_0 = 0;
+        hdr.sluice.word_1 = 0;
+        hdr.sluice.word_2 = 0;
+        hdr.sluice.occupancy = 0;
+        clear_token();
+        clear_task();
+        clear_address();
+    }
+
+    action dispatch() {
+        hdr.sluice.word_0 = hdr.bridge.seen;
+        hdr.sluice.word_1 = hdr.bridge.sent;
+        hdr.sluice.occupancy = hdr.bridge.occupancy;
+        hdr.sluice.address_0 = at_0;
+        hdr.sluice.address_1 = at_1;
+        hdr.sluice.address_2 = at_2;
+        hdr.sluice.address_3 = at_3;
+        hdr.sluice.port = at_port;
+    }
+
+    apply {
+        client_ends.apply();
+        if (hdr.bridge.made != KIND_NONE) {
+            begin();
+        }
+        if (hdr.bridge.made == KIND_ANSWER) {
+            answer();
+            if (hdr.bridge.code == 0) {
+                hdr.sluice.word_0 = 0;
+                hdr.sluice.word_1 = 0;
+            }
+        } else if (hdr.bridge.made == KIND_REJECT) {
+            reject();
+            retry_hints.apply();
+        } else if (hdr.bridge.made == KIND_NOTICE) {
+            notice();
+        } else if (hdr.bridge.made == KIND_DISPATCH) {
+            dispatch();
+            telemetry.apply(hdr);
+            if (hdr.bridge.waited == 1 && hdr.sluice.length > INLINE_BYTES) {
+                if (hdr.bridge.ahead == 1) {
+                    hdr.sluice.code = PLACE_AHEAD;
+                    hdr.sluice.key = hdr.bridge.ticket;
+                    hdr.sluice.slice = hdr.bridge.slice;
+                } else {
+                    hdr.sluice.code = PLACE_AT_CLIENT;
+                }
+            }
+        }
+    }
+}
+
+/* The headers below ours. */
+control Addresses(inout headers_t hdr, in bit<16> server) {
+    bit<1> is_v4 = 0;
+    bit<32> to_0 = 0;
+    bit<32> to_1 = 0;
+    bit<32> to_2 = 0;
+    bit<32> to_3 = 0;
+    bit<16> to_port = 0;
+    bit<48> next_hop = 0;
+    bit<48> own_link = 0;
+
+    action goes_to(bit<32> ip_0, bit<32> ip_1, bit<32> ip_2, bit<32> ip_3, bit<16> port, bit<48> to,
+                   bit<48> from) {
+        to_0 = ip_0;
+        to_1 = ip_1;
+        to_2 = ip_2;
+        to_3 = ip_3;
+        to_port = port;
+        next_hop = to;
+        own_link = from;
+    }
+
+    table worker_ends {
+        key = { hdr.sluice.worker: exact; }
+        actions = { goes_to; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = WORKERS;
+    }
+
+    table swept_ends {
+        key = { hdr.sluice.client: exact; }
+        actions = { goes_to; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = CLIENTS;
+    }
+
+    table server_ends {
+        key = { server: exact; }
+        actions = { goes_to; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = SERVERS;
+    }
+
+    action swap() {
+        to_port = hdr.udp.from;
+        next_hop = hdr.ethernet.from;
+        own_link = hdr.ethernet.to;
+    }
+
+    action swap_4() {
+        to_2 = 0xffff;
+        to_3 = hdr.ipv4.from;
+    }
+
+    action swap_6() {
+        to_0 = hdr.ipv6.from_0;
+        to_1 = hdr.ipv6.from_1;
+        to_2 = hdr.ipv6.from_2;
+        to_3 = hdr.ipv6.from_3;
+    }
+
+    action leave_by_ipv4(bit<32> own) {
+        hdr.ethernet.type = ETHERTYPE_IPV4;
+        hdr.ipv6.setInvalid();
+        hdr.ipv4.setValid();
+        hdr.ipv4.version_ihl = 0x45;
+        hdr.ipv4.service = 0;
+        hdr.ipv4.length = hdr.udp.length + 20;
+        hdr.ipv4.id = 0;
+        hdr.ipv4.fragment = 0x4000;
+        hdr.ipv4.hops = 64;
+        hdr.ipv4.protocol = PROTOCOL_UDP;
+        hdr.ipv4.from = own;
+        hdr.ipv4.to = to_3;
+        hdr.udp.checksum = 0;
+    }
+
+    action leave_by_ipv6(bit<32> own_0, bit<32> own_1, bit<32> own_2, bit<32> own_3) {
+        hdr.ethernet.type = ETHERTYPE_IPV6;
+        hdr.ipv4.setInvalid();
+        hdr.ipv6.setValid();
+        hdr.ipv6.version_class_flow = 0x60000000;
+        hdr.ipv6.length = hdr.udp.length;
+        hdr.ipv6.next = PROTOCOL_UDP;
+        hdr.ipv6.hops = 64;
+        hdr.ipv6.from_0 = own_0;
+        hdr.ipv6.from_1 = own_1;
+        hdr.ipv6.from_2 = own_2;
+        hdr.ipv6.from_3 = own_3;
+        hdr.ipv6.to_0 = to_0;
+        hdr.ipv6.to_1 = to_1;
+        hdr.ipv6.to_2 = to_2;
+        hdr.ipv6.to_3 = to_3;
+    }
+
+    action family_without_address() {
+        hdr.bridge.to = TO_NOBODY;
+    }
+
+    /* The switch's own address of the receiver's family. */
+    table own_addresses {
+        key = { is_v4: exact; }
+        actions = { leave_by_ipv4; leave_by_ipv6; family_without_address; }
+        default_action = family_without_address;
+        size = 2;
+    }
+
+    apply {
+        if (hdr.bridge.to == TO_WORKER) {
+            worker_ends.apply();
+        } else if (hdr.bridge.to == TO_CLIENT) {
+            swept_ends.apply();
+        } else if (hdr.bridge.to == TO_SERVERS) {
+            server_ends.apply();
+        } else {
+            swap();
+            if (hdr.ipv4.isValid()) {
+                swap_4();
+            } else {
+                swap_6();
+            }
+        }
+        if (to_0 == 0 && to_1 == 0 && to_2 == 0xffff) {
+            is_v4 = 1;
+        }
+        /* Only a DISPATCH of a task that met a token brings the task's bytes along. */
+        if (hdr.bridge.to != TO_SERVERS && (hdr.bridge.made != KIND_DISPATCH || hdr.bridge.waited == 1)) {
+            hdr.udp.length = UDP_BYTES;
+        }
+        hdr.udp.from = SWITCH_PORT;
+        hdr.udp.to = to_port;
+        hdr.ethernet.to = next_hop;
+        hdr.ethernet.from = own_link;
+        own_addresses.apply();
+    }
+}
+
+#endif

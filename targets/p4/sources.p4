@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who sends a packet, and whether it counts: keys, addresses, epochs, generations; tokens granted once, tries that
+ * enter once. queue.p4 has the verdicts that follow.
+ *
+ * One look-up by everything that a sender must show decides whether a packet is let in, and its action makes the
+ * access to `seen` or `replay`: so the look-up and the access take one stage. The other tables say why a packet
+ * is not let in. The controller's driver writes one row into all tables, and the row that admits last.
+ */
+#ifndef SOURCES_P4
+#define SOURCES_P4
+
+control Sources(inout headers_t hdr, inout pass_t pass) {
+    /* How far a TOKEN's count may run ahead of the granted tokens. */
+    const int<32> TOKENS_AHEAD_MAX = 8;
+
+    REGISTER(bit<32>, int<32>, worker_index_t, WORKERS, seen, COUNTERS_START)
+    /* The sequence of the newest try that entered, for each client and residue; its attempt is in the next stage. */
+    REGISTER(bit<32>, int<32>, replay_index_t, REPLAY_CELLS, replay, 0)
+    REGISTER(bit<16>, bit<16>, replay_index_t, REPLAY_CELLS, replay_attempt, 0)
+
+    /* A packet grants one token, even if many before it were lost: the worker repeats until all are granted. */
+    ACCESS(grant_next, seen, bit<32>, int<32>, worker_index_t, bit<8>) {
+        result = PREDICATE((int<32>) hdr.sluice.word_0 - value > 0,
+                           (int<32>) hdr.sluice.word_0 - value <= TOKENS_AHEAD_MAX);
+        if ((int<32>) hdr.sluice.word_0 - value > 0 &&
+            (int<32>) hdr.sluice.word_0 - value <= TOKENS_AHEAD_MAX) {
+            value = value + 1;
+        }
+    } DONE(seen, bit<32>)
+
+    /* How far the try is ahead of the newest one. */
+    ACCESS(enter_sequence, replay, bit<32>, int<32>, replay_index_t, int<32>) {
+        result = (int<32>) hdr.sluice.sequence - value;
+        if ((int<32>) hdr.sluice.sequence - value > 0) {
+            value = (int<32>) hdr.sluice.sequence;
+        }
+    } DONE(replay, bit<32>)
+
+    ACCESS(enter_first, replay_attempt, bit<16>, bit<16>, replay_index_t, bit<8>) {
+        result = 1;
+        value = hdr.sluice.attempt;
+    } DONE(replay_attempt, bit<16>)
+
+    ACCESS(enter_later, replay_attempt, bit<16>, bit<16>, replay_index_t, bit<8>) {
+        if (hdr.sluice.attempt > value) {
+            result = 1;
+            value = hdr.sluice.attempt;
+        }
+    } DONE(replay_attempt, bit<16>)
+
+    action this_epoch(bit<32> epoch) {
+        pass.epoch = epoch;
+    }
+
+    table life {
+        actions = { this_epoch; }
+        default_action = this_epoch(0);
+    }
+
+    action is_worker(bit<16> slice, bit<32> generation, bit<1> open) {
+        pass.known = 1;
+        pass.slice = slice;
+        pass.generation = generation;
+        pass.open = open;
+    }
+
+    table workers {
+        key = { hdr.sluice.worker: exact; }
+        actions = { is_worker; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = WORKERS;
+    }
+
+    action is_client() {
+        pass.known = 1;
+    }
+
+    table clients {
+        key = { hdr.sluice.client: exact; }
+        actions = { is_client; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = CLIENTS;
+    }
+
+    action is_key() {
+        pass.key_right = 1;
+    }
+
+    table worker_keys {
+        key = { hdr.sluice.worker: exact; hdr.sluice.key: exact; }
+        actions = { is_key; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = WORKERS;
+    }
+
+    table client_keys {
+        key = { hdr.sluice.client: exact; hdr.sluice.key: exact; }
+        actions = { is_key; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = CLIENTS;
+    }
+
+    action is_address() {
+        pass.address_right = 1;
+    }
+
+    table worker_addresses {
+        key = {
+            hdr.sluice.worker: exact;
+            pass.from_0: exact;
+            pass.from_1: exact;
+            pass.from_2: exact;
+            pass.from_3: exact;
+            hdr.udp.from: exact;
+        }
+        actions = { is_address; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = WORKERS;
+    }
+
+    table client_addresses {
+        key = {
+            hdr.sluice.client: exact;
+            pass.from_0: exact;
+            pass.from_1: exact;
+            pass.from_2: exact;
+            pass.from_3: exact;
+            hdr.udp.from: exact;
+        }
+        actions = { is_address; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = CLIENTS;
+    }
+
+    action admit_token() {
+        pass.admitted = 1;
+        RUN(grant_next, hdr.sluice.worker, pass.granted);
+    }
+
+    /* Rows of open workers only. */
+    table admitted_tokens {
+        key = {
+            hdr.sluice.epoch: exact;
+            hdr.sluice.worker: exact;
+            hdr.sluice.generation: exact;
+            hdr.sluice.key: exact;
+            pass.from_0: exact;
+            pass.from_1: exact;
+            pass.from_2: exact;
+            pass.from_3: exact;
+            hdr.udp.from: exact;
+        }
+        actions = { admit_token; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = WORKERS;
+    }
+
+    action admit_task() {
+        pass.admitted = 1;
+        RUN(enter_sequence,
+            hdr.sluice.client[CLIENT_BITS - 1:0] ++ hdr.sluice.sequence[REPLAY_BITS - 1:0], pass.newer);
+    }
+
+    table admitted_tasks {
+        key = {
+            hdr.sluice.epoch: exact;
+            hdr.sluice.client: exact;
+            hdr.sluice.key: exact;
+            pass.from_0: exact;
+            pass.from_1: exact;
+            pass.from_2: exact;
+            pass.from_3: exact;
+            hdr.udp.from: exact;
+        }
+        actions = { admit_task; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = CLIENTS;
+    }
+
+    /* A slice's row lies with each of its types, so that the balance needs no second look-up before it. */
+    action in_slice(bit<16> slice, bit<1> open, bit<32> full, bit<32> fits) {
+        pass.type_known = 1;
+        pass.slice = slice;
+        pass.slice_open = open;
+        pass.full = (int<32>) full;
+        pass.room = (int<32>) (fits - (16w0 ++ hdr.sluice.length));
+    }
+
+    table types {
+        key = { hdr.sluice.task_type: exact; }
+        actions = { in_slice; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = TYPES;
+    }
+
+    action is_slice(bit<1> open) {
+        pass.type_known = 1;
+        pass.slice = hdr.sluice.slice;
+        pass.slice_open = open;
+    }
+
+    table slices {
+        key = { hdr.sluice.slice: exact; }
+        actions = { is_slice; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = SLICES;
+    }
+
+    apply {
+        life.apply();
+        if (hdr.sluice.kind == KIND_SUBMIT) {
+            clients.apply();
+            types.apply();
+            if (pass.is_round == 0) {
+                client_keys.apply();
+                client_addresses.apply();
+                admitted_tasks.apply();
+            }
+        } else {
+            workers.apply();
+            if (hdr.sluice.kind == KIND_SWEEP) {
+                slices.apply();
+            } else {
+                worker_keys.apply();
+                worker_addresses.apply();
+                if (hdr.sluice.kind == KIND_TOKEN) {
+                    admitted_tokens.apply();
+                }
+            }
+        }
+
+        if (hdr.sluice.epoch == pass.epoch) {
+            pass.epoch_right = 1;
+        }
+        if (hdr.sluice.generation == pass.generation) {
+            pass.generation_right = 1;
+        }
+        if (pass.round > ROUNDS_MAX) {
+            pass.tired = 1;
+        }
+        if (hdr.sluice.budget == BUDGET_SPENT) {
+            pass.spent = 1;
+        }
+        if (hdr.sluice.occupancy != 0) {
+            pass.has_left = 1;
+        }
+        if (pass.admitted == 1 && hdr.sluice.kind == KIND_SUBMIT) {
+            if (pass.newer == 0) {
+                RUN(enter_later,
+                    hdr.sluice.client[CLIENT_BITS - 1:0] ++ hdr.sluice.sequence[REPLAY_BITS - 1:0],
+                    pass.entered);
+            } else if (((bit<32>) pass.newer)[31:31] == 0) {
+                RUN(enter_first,
+                    hdr.sluice.client[CLIENT_BITS - 1:0] ++ hdr.sluice.sequence[REPLAY_BITS - 1:0],
+                    pass.entered);
+            }
+        }
+    }
+}
+
+#endif
