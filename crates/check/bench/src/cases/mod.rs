@@ -53,7 +53,7 @@ pub(crate) const ALL: &[Case] = &[
     case("program TOKEN matches", "packet", REPEATS, |n| program::named(n, "rain:2", TaskFirst, Second)),
     case("ranks TOKEN parks", "packet", REPEATS, |n| program::named(n, "rain:2,ranked", TokenFirst, First)),
     case("ranks SUBMIT matches", "packet", REPEATS, |n| {
-        program::named(n, "rain:2,ranked", TokenFirst, Second)
+        program::named(n, "rain:2,ranked", TokenFirst, Second);
     }),
     case("classes SUBMIT parks", "packet", REPEATS, |n| program::classed(n, TaskFirst, First)),
     case("classes TOKEN matches", "packet", REPEATS, |n| program::classed(n, TaskFirst, Second)),
