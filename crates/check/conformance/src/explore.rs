@@ -4,6 +4,7 @@
 //! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, and generations
 //! change while tokens are parked. About one packet in six has a wrong field or wrong bytes.
 
+mod laps;
 mod servers;
 mod targets;
 
@@ -20,6 +21,7 @@ use sluice_wire::{
 use crate::model::Model;
 use crate::play::{Plane, take};
 use crate::vector::{Shape, Step, Vector};
+pub use laps::laps;
 pub use servers::{SERVERS_SHAPE, explore_servers};
 pub use targets::explore_targets;
 
