@@ -12,8 +12,8 @@ const CLIENT: u16 = 0;
 /// than the newest in its cell, and a try if it is of the newest task and later than the try before.
 pub fn laps() -> Vector {
     let mut rack = Rack::new(0, SHAPE);
-    rack.vector.name = "laps".to_owned();
-    rack.vector.about = "tries whole laps of replay cells older and newer than the newest".to_owned();
+    rack.vector.name = String::from("laps");
+    rack.vector.about = String::from("tries whole laps of replay cells older and newer than the newest");
     rack.set_up();
     let tries =
         [(0, 1), (1, 1), (0, 2), (1, 1), (1, 2), (0, 3), (3, 1), (2, 9), (1, 3), (3, 2), (3, 1), (4, 1)];
