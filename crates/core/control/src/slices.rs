@@ -291,7 +291,8 @@ impl Controller {
             let capacity = rate.map_or(0, |rate| u32::try_from(rate).unwrap_or(u32::MAX));
             let serve = self.workers.iter().filter(|(_, worker)| worker.serves == Some(id));
             let recent = serve.fold(RecentWork::default(), |all, (_, worker)| all.beside(worker.recent));
-            let refused_late = slice.late_at_worker + slice.state.map_or(0, |(state, _)| state.refused_late);
+            let in_switch = slice.state.map_or(0, |(state, _)| state.refused_late);
+            let refused_late = slice.late_at_worker.saturating_add(in_switch);
             PoolSize {
                 name: slice.name.clone(),
                 types,

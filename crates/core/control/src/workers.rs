@@ -225,12 +225,15 @@ impl Controller {
         None
     }
 
-    /// Adds what a worker has refused since its last call to the slice that it is in.
+    /// Adds what a worker has refused since its last call to the slice that it is in. Whatever the worker
+    /// tells, the sum ends at the largest number.
     fn count_late(&mut self, index: u16, late: u64) {
         let Some(worker) = self.workers.get_mut(index) else { return };
         let before = core::mem::replace(&mut worker.refused_late, late);
         let slice = usize::from(worker.row.slice.0);
-        self.slices[slice].late_at_worker += late.saturating_sub(before);
+        if let Some(slice) = self.slices.get_mut(slice) {
+            slice.late_at_worker = slice.late_at_worker.saturating_add(late.saturating_sub(before));
+        }
     }
 
     fn contest_worker(&mut self, now: Nanos, index: u16, hello: &WorkerHello) -> Answer {

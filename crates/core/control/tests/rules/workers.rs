@@ -412,6 +412,10 @@ fn what_workers_refused_late_is_counted_for_their_slice_whoever_comes_and_goes()
     rack.join(&with("a", 3, 0));
     rack.join(&with("a", 3, 2));
     assert_eq!(late(&rack), 10, "a new life counts anew");
+    for told in [u64::MAX, 0, u64::MAX] {
+        rack.join(&with("a", 3, told));
+    }
+    assert_eq!(late(&rack), u64::MAX, "a worker that tells nonsense stops nobody");
 }
 
 #[test]

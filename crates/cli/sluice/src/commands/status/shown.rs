@@ -94,7 +94,7 @@ fn target(slice: &SliceStatus) -> String {
 /// How many tasks of a slice were refused because their budget was spent; empty if none was.
 fn late(slice: &SliceStatus) -> String {
     let (in_switch, at_worker) = (slice.late_in_switch, slice.late_at_worker);
-    let all = in_switch + at_worker;
+    let all = in_switch.saturating_add(at_worker);
     if all == 0 { String::new() } else { format!(", {all} refused late ({at_worker} at workers)") }
 }
 
