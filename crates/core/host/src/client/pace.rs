@@ -114,9 +114,9 @@ impl SharePace {
         // As long as a burst after a pause, and half of it for each further class.
         let is_last = class >= classes.saturating_sub(1);
         let ahead_ns = if is_last { 0.0 } else { saved_ns / f64::from(1_u32 << class) };
-        let latest = now + Nanos(ahead_ns as u64);
-        if self.due > latest {
-            return Err(self.due.since(latest));
+        let reached = now + Nanos(ahead_ns as u64);
+        if self.due > reached {
+            return Err(self.due.since(reached));
         }
         self.due = self.due.max(Nanos(now.0.saturating_sub(saved_ns as u64))) + Nanos(self.gap_ns as u64);
         Ok(())

@@ -85,8 +85,8 @@ struct SliceTarget {
 
 impl SliceTarget {
     const fn of(own: Nanos, common: Nanos) -> Self {
-        let target = if own.0 > 0 { own } else { common };
-        let span = if target.0 > 0 { span_of(own, common) } else { ENDLESS };
+        let target = target_of(own, common);
+        let span = if target.0 > 0 { span_of(target) } else { ENDLESS };
         Self { span, target, refused: 0 }
     }
 }
@@ -137,8 +137,8 @@ impl TargetChange {
     /// A limit that equals the old row's expectation is taken as unmeasured, even if it was measured; the
     /// next window measures it again.
     pub fn of(before: &SliceRow, row: &SliceRow, held: u32, common: Nanos) -> Self {
-        let span = span_of(row.target, common);
-        let restarts = span != span_of(before.target, common);
+        let [span, was] = [row, before].map(|row| span_of(target_of(row.target, common)));
+        let restarts = span != was;
         let is_measured = held != first_limit(before);
         let limit = match span {
             0 => restarts.then_some(UNMEASURED),
@@ -232,9 +232,13 @@ const fn ticks(at: Nanos) -> u32 {
     (at.0 >> TICK_SHIFT) as u32
 }
 
-/// A slice's target in ticks, of its own or the common one; zero if there is none.
-const fn span_of(own: Nanos, common: Nanos) -> u32 {
-    let target = if own.0 > 0 { own } else { common };
+/// A slice's target: its own or the common one; zero if there is none.
+const fn target_of(own: Nanos, common: Nanos) -> Nanos {
+    if own.0 > 0 { own } else { common }
+}
+
+/// A target in ticks, one at least; zero if there is none.
+const fn span_of(target: Nanos) -> u32 {
     if target.0 == 0 || ticks(target) > 0 { ticks(target) } else { 1 }
 }
 
