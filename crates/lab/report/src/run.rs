@@ -63,20 +63,8 @@ pub fn types_csv(result: &RunResult) -> String {
     }
     csv.push_str(",dilation,faults,passed,within_ns,goodput_per_s\n");
     for kind in &result.types {
-        let tasks = &kind.tasks;
-        let _ = write!(
-            csv,
-            "{},{},{},{},{},{},{},{},{}",
-            field(&kind.name),
-            tasks.sent,
-            tasks.replied,
-            tasks.failed,
-            tasks.refused,
-            tasks.unknown,
-            tasks.lost,
-            tasks.attempts,
-            kind.replied_per_s
-        );
+        let counts = numbers(&kind.tasks).join(",");
+        let _ = write!(csv, "{},{counts},{}", field(&kind.name), kind.replied_per_s);
         for times in [
             kind.latency_ns,
             kind.scheduling_delay_ns,
@@ -158,22 +146,19 @@ fn heading(out: &mut String, result: &RunResult) {
     }
 }
 
+/// The counts of tasks in the order of the table and of the CSV.
+fn numbers(tasks: &TaskCounts) -> [String; 7] {
+    let TaskCounts { sent, replied, failed, refused, unknown, lost, attempts, .. } = tasks;
+    [sent, replied, failed, refused, unknown, lost, attempts].map(u64::to_string)
+}
+
 fn outcomes(result: &RunResult) -> Table {
     let headings =
         ["tasks", "sent", "replied", "(failed)", "refused", "unknown", "lost", "attempts", "replies/s"];
     let goodput = result.goodput_per_s.map(|_| "in time/s");
     let mut table = Table::new(headings.into_iter().chain(goodput));
     let mut row = |name: &str, tasks: &TaskCounts, per_s: [Option<f64>; 2]| {
-        let numbers = [
-            tasks.sent,
-            tasks.replied,
-            tasks.failed,
-            tasks.refused,
-            tasks.unknown,
-            tasks.lost,
-            tasks.attempts,
-        ];
-        let numbers = numbers.map(|number| number.to_string());
+        let numbers = numbers(tasks);
         let shown = if goodput.is_some() { 2 } else { 1 };
         let per_s = per_s.map(|per_s| per_s.map_or_else(|| NOTHING.to_owned(), digits));
         table.row(std::iter::once(name.to_owned()).chain(numbers).chain(per_s.into_iter().take(shown)));
