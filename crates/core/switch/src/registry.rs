@@ -150,13 +150,13 @@ pub enum ChoiceError {
         known: String,
     },
     /// The program does not know this argument: use one that it knows.
-    #[error("`{}` means nothing to {program}; it takes {}", .argument.escape_debug(), written(may_be))]
+    #[error("`{}` means nothing to {program}{}", .argument.escape_debug(), taken(argument, may_be))]
     Argument {
         program: &'static str,
         /// The argument that it was given.
         argument: String,
-        /// The arguments that the program knows, with their meanings; the error prints how they are
-        /// written.
+        /// The arguments that the program knows, with their meanings. The error prints the meaning of the
+        /// one that was meant, which says its range and what it does not go with, and how all are written.
         may_be: &'static str,
     },
 }
@@ -169,11 +169,19 @@ impl ChoiceError {
     }
 }
 
-/// How arguments are written, without their meanings.
-fn written(arguments: &str) -> String {
-    let forms: Vec<&str> =
-        arguments.split("; ").map(|argument| argument.split(", ").next().unwrap_or(argument)).collect();
-    format!("{} (`sluice policies` says what each means)", forms.join(", "))
+/// The meaning of what the program calls by the same name, if there is such a thing, and how all arguments
+/// are written.
+fn taken(argument: &str, may_be: &str) -> String {
+    let is_meant = |known: &&str| before(before(known, ", "), "=") == before(argument, "=");
+    let meant: Vec<&str> = may_be.split("; ").filter(is_meant).collect();
+    let meant = if meant.is_empty() { String::new() } else { format!(" as it stands: {}", meant.join("; ")) };
+    let forms: Vec<&str> = may_be.split("; ").map(|known| before(known, ", ")).collect();
+    format!("{meant}; it takes {} (`sluice policies` says what each means)", forms.join(", "))
+}
+
+/// The text before the first such mark; all of it if there is none.
+fn before<'t>(text: &'t str, mark: &str) -> &'t str {
+    text.split_once(mark).map_or(text, |(before, _)| before)
 }
 
 fn meant(nearest: Option<&str>) -> String {

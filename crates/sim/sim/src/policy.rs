@@ -236,6 +236,8 @@ mod tests {
             ("in-time:soon", "`soon` is no limit"),
             ("sparow", "did you mean `sparrow`?"),
             ("rain:1,early=10", "`early=10` means nothing to rain"),
+            ("rain:2,labels,target=50us", "(not with ranked or labels, and the last class is refused first)"),
+            ("rain:2,target=500ns", "`target=500ns` means nothing to rain as it stands: target=50us, a task"),
             ("rain:1,early=900%", "`early=900%` means nothing to rain"),
         ] {
             let said = Policy::parse(text).unwrap_err().to_string();

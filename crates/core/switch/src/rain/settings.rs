@@ -195,25 +195,25 @@ impl ProgramSettings for Settings {
             name: Rain::NAME,
             about: "one queue holds either waiting tasks or workers' tokens (a token: room for one task); \
                     where both meet, a task leaves",
-            arguments: "N, how many tasks each worker may have at once (its tokens, its depth): 1 to 8, else \
-                        2; adaptive, depths and who serves which slice follow the load; advise, the same is \
-                        found and told, but not done; theta=0.3, behind one of these two: the share of its \
-                        wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
-                        slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not \
-                        the paper's; stay, likewise: workers stay in their slices; ranked, a task goes where \
-                        the fewest tasks stand before it; labels, tasks go to workers that have what they \
-                        need (neither with ranked nor with classes); wait=8, likewise, and a task that \
-                        wishes for labels goes round so often for who has them, 1 to 64; classes=4, so many \
-                        classes of tasks, 2 or 4: the first that waits goes first; sizes=10%, what tasks say \
-                        of their size is off by this (simulator only); target=50us, a task that would wait \
-                        longer in the switch is refused at once, 1us to 1s (not with ranked or labels; the \
-                        last class is refused first); target, likewise, but only in slices with a target of \
-                        their own; queue=160, so many tasks wait in a slice at most, 1 to 65535, and one \
-                        that comes then is refused (not with target, ranked, labels or classes); patient, \
-                        workers send one token only, \
-                        until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; early, \
-                        tokens leave before tasks end, as services tell when; early=10%, the same, told with \
-                        this error (simulator only); early=learned, likewise, as tasks of one type took \
+            arguments: "N, how many tasks each worker may have at once (its tokens, its depth): 1 to 8, \
+                        else 2; adaptive, depths and who serves which slice follow the load; advise, the \
+                        same is found and told, but not done; theta=0.3, behind one of these two: the \
+                        share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, \
+                        likewise: the p99 slowdown that is wished for, 2 to 255; replay, likewise: our \
+                        rule for depths, not the paper's; stay, likewise: workers stay in their slices; \
+                        ranked, a task goes where the fewest tasks stand before it; labels, tasks go to \
+                        workers that have what they need (neither with ranked nor with classes); wait=8, \
+                        likewise, and a task that wishes for labels goes round so often for who has them, \
+                        1 to 64; classes=4, so many classes of tasks, 2 or 4: the first that waits goes \
+                        first; sizes=10%, what tasks say of their size is off by this (simulator only); \
+                        target=50us, a task that would wait longer in the switch is refused at once, 1us \
+                        to 1s (not with ranked or labels, and the last class is refused first); target, \
+                        likewise, but only in slices with a target of their own; queue=160, so many tasks \
+                        wait in a slice at most, 1 to 65535, and one that comes then is refused (not with \
+                        target, ranked, labels or classes); patient, workers send one token only, until 16 \
+                        tasks wait in the switch; patient=8, the same with 8, 1 to 255; early, tokens \
+                        leave before tasks end, as services tell when; early=10%, the same, told with this \
+                        error (simulator only); early=learned, likewise, as tasks of one type took \
                         (simulator only)",
             example: "rain:2",
         }
