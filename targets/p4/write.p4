@@ -31,6 +31,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
     bit<32> rank = 0;
     bit<32> members = 0;
     bit<32> copies = 0;
+    bit<32> ticket = 0;
     bit<32> turn = 0;
     bit<32> place = 0;
     bit<32> number = 0;
@@ -63,7 +64,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
     }
 
     table rings {
-        key = { hdr.bridge.slice: exact; server: exact; }
+        key = { hdr.told.slice: exact; server: exact; }
         actions = { is_ring; NoAction; }
         default_action = NoAction;
         size = SLICES * SERVERS;
@@ -75,14 +76,14 @@ control Write(inout headers_t hdr, in bit<16> server) {
     }
 
     table groups {
-        key = { hdr.bridge.slice: exact; }
+        key = { hdr.told.slice: exact; }
         actions = { is_group; NoAction; }
         default_action = NoAction;
         size = SLICES;
     }
 
     action become_write() {
-        address = address + (32w0 ++ (hdr.bridge.ticket & slots_less_one)) * (32w0 ++ slot_bytes);
+        address = address + (32w0 ++ (ticket & slots_less_one)) * (32w0 ++ slot_bytes);
         padding = 14w0 ++ (0 - hdr.sluice.length)[1:0];
         hdr.write.setValid();
         hdr.write.opcode = OPCODE_WRITE;
@@ -107,8 +108,9 @@ control Write(inout headers_t hdr, in bit<16> server) {
         pairs.apply();
         rings.apply();
         groups.apply();
+        ticket = TICKET_OF(hdr.told.ticket);
         /* The servers of a slice take turns: the remainder of the ticket. */
-        hash(turn, HashAlgorithm.identity, 32w0, { hdr.bridge.ticket }, members);
+        hash(turn, HashAlgorithm.identity, 32w0, { ticket }, members);
         place = rank - turn;
         if (rank < turn) {
             place = place + members;
@@ -130,7 +132,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
             }
             COUNT(written, server);
         } else {
-            hdr.bridge.to = TO_NOBODY;
+            hdr.told.to = TO_NOBODY;
         }
     }
 }
