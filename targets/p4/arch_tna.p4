@@ -21,8 +21,7 @@
 #define RUN(NAME, INDEX, RESULT) RESULT = NAME.execute(INDEX)
 #define RUN_ONLY(NAME, INDEX) NAME.execute(INDEX)
 
-/* The chip takes as many low bits of an index as the register needs. */
-#define AT(INDEX, WORD) WORD
+#define AT(INDEX, WORD) (INDEX) WORD
 
 #define TICKET_OF(WORD) (WORD >> SLICE_BITS)
 

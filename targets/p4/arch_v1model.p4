@@ -38,7 +38,7 @@
 #define RUN(NAME, INDEX, RESULT) NAME(INDEX, RESULT)
 #define RUN_ONLY(NAME, INDEX) NAME(INDEX)
 
-#define AT(INDEX, WORD) (bit<32>) (INDEX) (WORD)
+#define AT(INDEX, WORD) (INDEX) (WORD)
 
 /* A ticket as packets name it: the count above the slice's number, in 28 bits. */
 #define TICKET_OF(WORD) (WORD >> SLICE_BITS & 0x0fffffff)

@@ -33,8 +33,17 @@ const bit<8> KIND_JOB = 14;
 
 /* How often a task may recirculate because it met stale tokens. */
 const bit<8> ROUNDS_MAX = 16;
+const bit<8> ROUNDS_TOO_MANY = ROUNDS_MAX + 1;
 /* Nothing is left of the budget. */
 const bit<16> BUDGET_SPENT = 1;
+
+/*
+ * The age of an entry: below 8,192 as it is; from there in steps of 2,048, rounded up, above three marks. The last step
+ * stands for all beyond. The middle mark is turned round if the task's bytes were written ahead.
+ */
+const bit<16> STEP_MARKS = 0xe000;
+const bit<16> LAST_STEP = 0xffff;
+const bit<16> MARK_AHEAD = 0x4000;
 
 /* The codes of a REJECT. */
 const bit<8> REJECT_QUEUE_FULL = 0;
@@ -165,12 +174,9 @@ header bridge_t {
     bit<8> made;
     bit<8> code;
     bit<8> to;
-    @padding bit<6> unused;
+    @padding bit<7> unused;
     /* 1 if the task waited in the queue, so that its age is that of its entry. */
     bit<1> waited;
-    /* 1 if the task's bytes were written ahead. */
-    bit<1> ahead;
-    bit<32> epoch;
     bit<32> seen;
     bit<32> sent;
     bit<16> zero_0;
@@ -191,10 +197,8 @@ header told_t {
     bit<8> made;
     bit<8> code;
     bit<8> to;
-    @padding bit<6> unused;
+    @padding bit<7> unused;
     bit<1> waited;
-    bit<1> ahead;
-    bit<32> epoch;
     bit<32> seen;
     bit<32> sent;
     bit<32> now_high;
@@ -317,7 +321,6 @@ struct pass_t {
     bit<1> is_control;
     /* 1 if the bytes are a packet: version, header length and kind are known. */
     bit<1> is_packet;
-    bit<32> epoch;
     /* The tables' answers. */
     bit<1> known;
     bit<1> key_right;
@@ -331,10 +334,6 @@ struct pass_t {
     bit<1> slice_open;
     bit<1> epoch_right;
     bit<1> generation_right;
-    /* The task has recirculated too often; nothing is left of its budget; the SWEEP has entries left to look at. */
-    bit<1> tired;
-    bit<1> spent;
-    bit<1> has_left;
     int<32> full;
     /* By how many bytes the task is shorter than the shortest that fits no slot of its slice; 0 if it fits none. */
     bit<16> room;
@@ -342,8 +341,7 @@ struct pass_t {
     bit<8> granted;
     int<32> newer;
     bit<8> entered;
-    bit<8> task_at_balance;
-    bit<8> took;
+    bit<8> found;
     int<32> balance;
     bit<16> occupancy;
     /* The entry's count in its ring, above its slice's number. */
@@ -359,6 +357,9 @@ struct pass_t {
     bit<1> is_round;
     /* How often the packet has recirculated. */
     bit<8> round;
+    /* When it came for the first time. */
+    bit<16> arrived_high;
+    bit<32> arrived_low;
     /* The link by which the packet came, and then the link by which it leaves. */
     bit<9> link;
     bit<8> refusal;

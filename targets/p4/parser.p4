@@ -7,15 +7,13 @@
 #define PARSER_P4
 
 /* Nothing is known yet of what becomes of the packet. */
-parser BridgeParser(packet_in packet, inout headers_t hdr) {
+parser BridgeParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
     state start {
         hdr.bridge.setValid();
         hdr.bridge.made = KIND_NONE;
         hdr.bridge.code = 0;
         hdr.bridge.to = TO_NOBODY;
         hdr.bridge.waited = 0;
-        hdr.bridge.ahead = 0;
-        hdr.bridge.epoch = 0;
         hdr.bridge.seen = 0;
         hdr.bridge.sent = 0;
         hdr.bridge.zero_0 = 0;
@@ -29,6 +27,7 @@ parser BridgeParser(packet_in packet, inout headers_t hdr) {
         hdr.bridge.ticket = 0;
         hdr.bridge.slice = 0;
         hdr.bridge.occupancy = 0;
+        pass.refusal = REFUSAL_NONE;
         transition accept;
     }
 }
@@ -56,6 +55,8 @@ parser RoundParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
         pass.is_round = 1;
         pass.is_control = 1;
         pass.round = hdr.round.number;
+        pass.arrived_high = hdr.round.arrived_high;
+        pass.arrived_low = hdr.round.arrived_low;
         transition accept;
     }
 }

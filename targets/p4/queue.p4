@@ -10,9 +10,11 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
     /* Bits of PREDICATE in `granted`: at most one more than was granted, at most eight more, or both. */
     const bit<8> NOTHING_NEW = 4;
     const bit<8> GRANTED = 8;
-    /* In `task_at_balance`: above the limit, above zero. */
+    /* What a task finds: the balance is above the limit, and above zero too. */
     const bit<8> WAITS = 2;
     const bit<8> MEETS = 8;
+    /* What a sweep finds: an entry. */
+    const bit<8> TAKES = 1;
 
     REGISTER(bit<32>, int<32>, slice_index_t, SLICES, balance, 0)
     /*
@@ -42,14 +44,14 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
 
     ACCESS(sweep_takes_token, balance, bit<32>, int<32>, slice_index_t, bit<8>) {
         if (value > 0) {
-            result = 1;
+            result = TAKES;
             value = value - 1;
         }
     } DONE(balance, bit<32>)
 
     ACCESS(sweep_takes_task, balance, bit<32>, int<32>, slice_index_t, bit<8>) {
         if (value < 0) {
-            result = 1;
+            result = TAKES;
             value = value + 1;
         }
     } DONE(balance, bit<32>)
@@ -106,17 +108,17 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
 
     action let_task_in() {
         pass.role = ROLE_TASK;
-        RUN(task_comes, pass.row, pass.task_at_balance);
+        RUN(task_comes, pass.row, pass.found);
     }
 
     action sweep_token() {
         pass.role = ROLE_SWEEPS_TOKENS;
-        RUN(sweep_takes_token, pass.row, pass.took);
+        RUN(sweep_takes_token, pass.row, pass.found);
     }
 
     action sweep_task() {
         pass.role = ROLE_SWEEPS_TASKS;
-        RUN(sweep_takes_task, pass.row, pass.took);
+        RUN(sweep_takes_task, pass.row, pass.found);
     }
 
     /*
@@ -136,12 +138,12 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
             pass.open: ternary;
             pass.granted: ternary;
             pass.entered: ternary;
-            pass.tired: ternary;
-            pass.spent: ternary;
+            pass.round: ternary;
+            hdr.sluice.budget: ternary;
             pass.type_known: ternary;
             pass.slice_open: ternary;
             hdr.sluice.code: ternary;
-            pass.has_left: ternary;
+            hdr.sluice.occupancy: ternary;
         }
         actions = {
             refuse;
@@ -155,14 +157,14 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
         }
         const default_action = refuse(REFUSAL_UNEXPECTED);
         const entries = {
-            /* round, control, known, key, address, epoch, generation, open, granted, entered, tired, spent, type, slice, code, left */
+            /* is_round, control, known, key, address, epoch, generation, open, granted, entered, round, budget, type, slice, code, left */
             (KIND_SUBMIT, 0, _, 0, _, _, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_UNKNOWN_SOURCE);
             (KIND_SUBMIT, 0, _, _, 0, _, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_WRONG_KEY);
             (KIND_SUBMIT, 0, _, _, _, 0, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_WRONG_ADDRESS);
             (KIND_SUBMIT, 0, _, _, _, _, 0, _, _, _, _, _, _, _, _, _, _): notice();
             (KIND_SUBMIT, 0, _, _, _, _, _, _, _, _, 0, _, _, _, _, _, _): refuse(REFUSAL_REPLAYED);
-            (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, 1, _, _, _, _, _): reject(REJECT_STALE_TOKENS);
-            (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, _, 1, _, _, _, _): reject(REJECT_LATE);
+            (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, ROUNDS_TOO_MANY, _, _, _, _, _): reject(REJECT_STALE_TOKENS);
+            (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, _, BUDGET_SPENT, _, _, _, _): reject(REJECT_LATE);
             (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, _, _, 0, _, _, _): reject(REJECT_UNKNOWN_TYPE);
             (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, _, _, _, 0, _, _): reject(REJECT_NO_WORKERS);
             (KIND_SUBMIT, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _): let_task_in();
@@ -188,33 +190,46 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
         }
     }
 
+    action go_ahead() {
+        pass.ahead = 1;
+        hdr.bridge.age = hdr.bridge.age ^ MARK_AHEAD;
+    }
+
+    /* What found neither a place nor what it looks for. */
+    table leftovers {
+        key = { pass.role: exact; pass.ring: exact; }
+        actions = { refuse; reject; NoAction; }
+        const default_action = NoAction;
+        const entries = {
+            (ROLE_TASK, RING_NONE): reject(REJECT_QUEUE_FULL);
+            (ROLE_TOKEN, RING_NONE): refuse(REFUSAL_TOKEN_RING_FULL);
+            (ROLE_SWEEPS_TOKENS, RING_NONE): refuse(REFUSAL_SWEEP_DONE);
+            (ROLE_SWEEPS_TASKS, RING_NONE): refuse(REFUSAL_SWEEP_DONE);
+        }
+    }
+
     apply {
         arrivals.apply();
 
         if (pass.role == ROLE_TOKEN && ((bit<32>) pass.balance)[31:31] == 1 ||
-            pass.role == ROLE_SWEEPS_TASKS && pass.took == 1) {
+            pass.role == ROLE_SWEEPS_TASKS && pass.found == TAKES) {
             RUN(next_task_head, pass.row, pass.ticket);
             pass.ring = RING_TAKE_TASK;
         } else if (pass.role == ROLE_TOKEN && pass.balance != TOKENS_PER_SLICE) {
             RUN(next_token_tail, pass.row, pass.ticket);
             pass.ring = RING_PARK_TOKEN;
-        } else if (pass.role == ROLE_TASK && pass.task_at_balance == WAITS) {
+        } else if (pass.role == ROLE_TASK && pass.found == WAITS) {
             RUN(next_task_tail, pass.row, pass.ticket);
             pass.ring = RING_PARK_TASK;
-        } else if (pass.role == ROLE_TASK && pass.task_at_balance == MEETS ||
-                   pass.role == ROLE_SWEEPS_TOKENS && pass.took == 1) {
+        } else if (pass.role == ROLE_TASK && pass.found == MEETS ||
+                   pass.role == ROLE_SWEEPS_TOKENS && pass.found == TAKES) {
             RUN(next_token_head, pass.row, pass.ticket);
             pass.ring = RING_TAKE_TOKEN;
-        } else if (pass.role == ROLE_TASK) {
-            reject(REJECT_QUEUE_FULL);
-        } else if (pass.role == ROLE_TOKEN) {
-            refuse(REFUSAL_TOKEN_RING_FULL);
-        } else if (pass.role == ROLE_SWEEPS_TOKENS || pass.role == ROLE_SWEEPS_TASKS) {
-            refuse(REFUSAL_SWEEP_DONE);
         }
+        leftovers.apply();
         if (pass.ring == RING_PARK_TASK && pass.room != 0) {
             if (IS_OUTSIDE(hdr.sluice.length)) {
-                pass.ahead = 1;
+                go_ahead();
             }
         }
     }

@@ -25,11 +25,9 @@ control Rain(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     COUNTER(REFUSALS, refused)
 
     apply {
-        pass.refusal = REFUSAL_NONE;
         arrival.apply(hdr, pass, now);
         if (pass.is_round == 1) {
             COUNT(rounds_ended, hdr.sluice.kind);
-            pass.link = hdr.round.link;
             hdr.round.setInvalid();
         } else {
             COUNT(came, hdr.sluice.kind);
@@ -40,10 +38,8 @@ control Rain(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
         entry.apply(hdr, pass);
         tokens.apply(hdr, pass);
 
-        hdr.bridge.epoch = pass.epoch;
         hdr.bridge.slice = pass.slice;
         hdr.bridge.occupancy = pass.occupancy;
-        hdr.bridge.ahead = pass.ahead;
         if (pass.ring == RING_PARK_TASK && pass.ahead == 1) {
             hdr.bridge.to = TO_SERVERS;
         }

@@ -21,8 +21,8 @@ parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out i
     SluiceParser() inner;
 
     state start {
-        bridge.apply(packet, hdr);
         packet.extract(intrinsic);
+        bridge.apply(packet, hdr, pass);
         packet.advance(PORT_METADATA_SIZE);
         transition select(intrinsic.ingress_port) {
             ROUND_PORT: recirculated;
@@ -48,6 +48,11 @@ parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out i
     }
 }
 
+/* The assembler takes eight bits of a stateful unit's result in a container of eight bits only. */
+@pa_container_size("ingress", "pass.granted", 8)
+@pa_container_size("ingress", "pass.entered", 8)
+@pa_container_size("ingress", "pass.found", 8)
+@pa_container_size("ingress", "pass.live", 8)
 control Ingress(inout headers_t hdr, inout pass_t pass, in ingress_intrinsic_metadata_t intrinsic,
                 in ingress_intrinsic_metadata_from_parser_t from_parser,
                 inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
@@ -55,7 +60,11 @@ control Ingress(inout headers_t hdr, inout pass_t pass, in ingress_intrinsic_met
     Rain() rain;
 
     apply {
-        pass.link = intrinsic.ingress_port;
+        if (pass.is_round == 0) {
+            pass.link = intrinsic.ingress_port;
+        } else {
+            pass.link = hdr.round.link;
+        }
         if (pass.is_packet == 1) {
             rain.apply(hdr, pass, from_parser.global_tstamp);
         }

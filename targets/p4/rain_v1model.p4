@@ -38,7 +38,7 @@ parser RainParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout 
     SluiceParser() inner;
 
     state start {
-        bridge.apply(packet, hdr);
+        bridge.apply(packet, hdr, meta.pass);
         transition select(standard.instance_type) {
             INSTANCE_RECIRCULATED: recirculated;
             default: arrived;
@@ -143,11 +143,16 @@ control RainIngress(inout headers_t hdr, inout meta_t meta, inout standard_metad
         if (standard.ingress_port == CONTROL_PORT) {
             meta.pass.is_control = 1;
         }
-        meta.pass.link = standard.ingress_port;
+        if (meta.pass.is_round == 0) {
+            meta.pass.link = standard.ingress_port;
+        } else {
+            meta.pass.link = hdr.round.link;
+        }
         mark_to_drop(standard);
 #ifdef HELD_TO_VECTORS
         if (hdr.held.is_question == 1) {
             standard.egress_spec = standard.ingress_port;
+            hdr.bridge.setInvalid();
         } else
 #endif
         if (hdr.round.isValid() || hdr.udp.isValid() && hdr.udp.to == SWITCH_PORT) {
@@ -206,8 +211,6 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
         hdr.told.code = hdr.bridge.code;
         hdr.told.to = hdr.bridge.to;
         hdr.told.waited = hdr.bridge.waited;
-        hdr.told.ahead = hdr.bridge.ahead;
-        hdr.told.epoch = hdr.bridge.epoch;
         hdr.told.seen = hdr.bridge.seen;
         hdr.told.sent = hdr.bridge.sent;
         hdr.told.now_high = hdr.bridge.zero_0 ++ hdr.bridge.now_high;

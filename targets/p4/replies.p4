@@ -26,7 +26,7 @@ control Replies(inout headers_t hdr) {
     }
 
     /* Where a DISPATCH says that the answer goes, and what an entry leaves out of the incarnation. */
-    table client_ends {
+    @ternary(1) table client_ends {
         key = { hdr.sluice.client: exact; }
         actions = { client_is; @defaultonly NoAction; }
         default_action = NoAction;
@@ -46,6 +46,15 @@ control Replies(inout headers_t hdr) {
         actions = { retry_after; retry_at_once; }
         default_action = retry_at_once;
         size = TYPES;
+    }
+
+    action this_epoch(bit<32> epoch) {
+        hdr.sluice.epoch = epoch;
+    }
+
+    table life {
+        actions = { this_epoch; }
+        default_action = this_epoch(0);
     }
 
     action clear_token() {
@@ -89,7 +98,6 @@ control Replies(inout headers_t hdr) {
     action begin() {
         hdr.sluice.kind = hdr.told.made;
         hdr.sluice.code = hdr.told.code;
-        hdr.sluice.epoch = hdr.told.epoch;
         hdr.sluice.key = 0;
         hdr.sluice.slice = 0;
     }
@@ -134,10 +142,41 @@ control Replies(inout headers_t hdr) {
         hdr.sluice.port = at_port;
     }
 
+    /* Only a DISPATCH of a task that met a token brings the task's bytes along. */
+    action bytes_are_here() {
+        hdr.udp.length = UDP_BYTES + hdr.sluice.length;
+    }
+
+    action bytes_are_ahead() {
+        hdr.sluice.code = PLACE_AHEAD;
+        hdr.sluice.key = TICKET_OF(hdr.told.ticket);
+        hdr.sluice.slice = hdr.told.slice;
+    }
+
+    action bytes_are_at_client() {
+        hdr.sluice.code = PLACE_AT_CLIENT;
+    }
+
+    /* Where the bytes are that do not fit the header: an entry's age has a mark if they were written ahead. */
+    table places {
+        key = {
+            hdr.told.waited: ternary;
+            hdr.told.age: ternary;
+        }
+        actions = { bytes_are_here; bytes_are_ahead; bytes_are_at_client; }
+        const default_action = bytes_are_at_client;
+        const entries = {
+            (0, _): bytes_are_here();
+            (_, 0x4000 &&& 0xe000): bytes_are_ahead();
+            (_, 0xa000 &&& 0xe000): bytes_are_ahead();
+        }
+    }
+
     apply {
         client_ends.apply();
         if (hdr.told.made != KIND_NONE) {
             begin();
+            life.apply();
         }
         if (hdr.told.waited == 1) {
             hdr.sluice.incarnation_high = incarnation_high;
@@ -157,16 +196,7 @@ control Replies(inout headers_t hdr) {
             dispatch();
             telemetry.apply(hdr);
             if (IS_OUTSIDE(hdr.sluice.length)) {
-                if (hdr.told.ahead == 1) {
-                    hdr.sluice.code = PLACE_AHEAD;
-                    hdr.sluice.key = TICKET_OF(hdr.told.ticket);
-                    hdr.sluice.slice = hdr.told.slice;
-                } else if (hdr.told.waited == 1) {
-                    hdr.sluice.code = PLACE_AT_CLIENT;
-                } else {
-                    /* Only a DISPATCH of a task that met a token brings the task's bytes along. */
-                    hdr.udp.length = UDP_BYTES + hdr.sluice.length;
-                }
+                places.apply();
             }
         }
     }
@@ -205,14 +235,14 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
         size = WORKERS;
     }
 
-    table client_hosts {
+    @ternary(1) table client_hosts {
         key = { hdr.sluice.client: exact; }
         actions = { goes_to; @defaultonly NoAction; }
         default_action = NoAction;
         size = CLIENTS;
     }
 
-    table server_hosts {
+    @ternary(1) table server_hosts {
         key = { server: exact; }
         actions = { goes_to; @defaultonly NoAction; }
         default_action = NoAction;

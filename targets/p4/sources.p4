@@ -6,6 +6,8 @@
  * One look-up by everything that a sender must show decides whether a packet is let in, and its action makes the
  * access to `seen` or `replay`: so the look-up and the access take one stage. The other tables say why a packet
  * is not let in. The controller's driver writes one row into all tables, and the row that admits last.
+ *
+ * Small tables are in TCAM: two stages have no room for the look-ups of ten exact tables.
  */
 #ifndef SOURCES_P4
 #define SOURCES_P4
@@ -49,13 +51,15 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         }
     } DONE(replay_attempt, bit<16>)
 
-    action this_epoch(bit<32> epoch) {
-        pass.epoch = epoch;
+    action is_this_epoch() {
+        pass.epoch_right = 1;
     }
 
-    table life {
-        actions = { this_epoch; }
-        default_action = this_epoch(0);
+    @ternary(1) table life {
+        key = { hdr.sluice.epoch: exact; }
+        actions = { is_this_epoch; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = 2;
     }
 
     action is_worker(bit<16> slice, bit<32> generation, bit<8> open) {
@@ -77,7 +81,7 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         pass.known = 1;
     }
 
-    table clients {
+    @ternary(1) table clients {
         key = { hdr.sluice.client: exact; }
         actions = { is_client; @defaultonly NoAction; }
         default_action = NoAction;
@@ -95,7 +99,7 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         size = WORKERS;
     }
 
-    table client_keys {
+    @ternary(1) table client_keys {
         key = { hdr.sluice.client: exact; hdr.sluice.key: exact; }
         actions = { is_key; @defaultonly NoAction; }
         default_action = NoAction;
@@ -120,7 +124,7 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         size = WORKERS;
     }
 
-    table client_addresses {
+    @ternary(1) table client_addresses {
         key = {
             hdr.sluice.client: exact;
             pass.from_0: exact;
@@ -135,7 +139,6 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
     }
 
     action admit_token() {
-        pass.admitted = 1;
         RUN(grant_next, hdr.sluice.worker, pass.granted);
     }
 
@@ -163,7 +166,7 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
             hdr.sluice.client[CLIENT_BITS - 1:0] ++ hdr.sluice.sequence[REPLAY_BITS - 1:0], pass.newer);
     }
 
-    table admitted_tasks {
+    @ternary(1) table admitted_tasks {
         key = {
             hdr.sluice.epoch: exact;
             hdr.sluice.client: exact;
@@ -189,7 +192,7 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         pass.room = beyond |-| hdr.sluice.length;
     }
 
-    table types {
+    @ternary(1) table types {
         key = { hdr.sluice.task_type: exact; }
         actions = { in_slice; @defaultonly NoAction; }
         default_action = NoAction;
@@ -203,7 +206,7 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         pass.slice_open = open;
     }
 
-    table slices {
+    @ternary(1) table slices {
         key = { hdr.sluice.slice: exact; }
         actions = { is_slice; @defaultonly NoAction; }
         default_action = NoAction;
@@ -233,20 +236,8 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
             }
         }
 
-        if (hdr.sluice.epoch == pass.epoch) {
-            pass.epoch_right = 1;
-        }
         if (hdr.sluice.generation == pass.generation) {
             pass.generation_right = 1;
-        }
-        if (pass.round > ROUNDS_MAX) {
-            pass.tired = 1;
-        }
-        if (hdr.sluice.budget == BUDGET_SPENT) {
-            pass.spent = 1;
-        }
-        if (hdr.sluice.occupancy != 0) {
-            pass.has_left = 1;
         }
         if (pass.admitted == 1 && hdr.sluice.kind == KIND_SUBMIT) {
             if (pass.newer == 0) {

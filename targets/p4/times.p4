@@ -6,14 +6,7 @@
 #ifndef TIMES_P4
 #define TIMES_P4
 
-/*
- * The age of an entry: below 8,192 as it is; from there in steps of 2,048, rounded up, above three marks. The last step
- * stands for all beyond.
- */
-const bit<16> STEP_MARKS = 0xe000;
-const bit<16> LAST_STEP = 0xffff;
-
-control Arrival(inout headers_t hdr, in pass_t pass, in bit<48> now) {
+control Arrival(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     bit<16> steps;
 
     action read_clock() {
@@ -24,17 +17,35 @@ control Arrival(inout headers_t hdr, in pass_t pass, in bit<48> now) {
     }
 
     action arrive() {
-        hdr.bridge.arrived_high = now[47:32];
-        hdr.bridge.arrived_low = now[31:0] & 0xfffffff0;
+        pass.arrived_high = now[47:32];
+        pass.arrived_low = now[31:0] & 0xfffffff0;
     }
 
-    action come_back() {
-        hdr.bridge.arrived_high = hdr.round.arrived_high;
-        hdr.bridge.arrived_low = hdr.round.arrived_low;
+    action tell_arrival() {
+        hdr.bridge.arrived_high = pass.arrived_high;
+        hdr.bridge.arrived_low = pass.arrived_low;
+    }
+
+    action age_as_it_is() {
+        hdr.bridge.age = hdr.sluice.age[15:0];
     }
 
     action count_steps() {
         hdr.bridge.age = hdr.bridge.age | steps;
+    }
+
+    action last_step() {
+        hdr.bridge.age = LAST_STEP;
+    }
+
+    table ages {
+        key = { hdr.sluice.age: ternary; }
+        actions = { age_as_it_is; count_steps; last_step; }
+        const default_action = last_step;
+        const entries = {
+            0 &&& 0xffffe000: age_as_it_is();
+            0 &&& 0xff000000: count_steps();
+        }
     }
 
     action mark_steps() {
@@ -45,27 +56,14 @@ control Arrival(inout headers_t hdr, in pass_t pass, in bit<48> now) {
         hdr.bridge.age = hdr.bridge.age |+| 1;
     }
 
-    action age_as_it_is() {
-        hdr.bridge.age = hdr.sluice.age[15:0];
-    }
-
-    action last_step() {
-        hdr.bridge.age = LAST_STEP;
-    }
-
     apply {
         read_clock();
-        if (pass.is_round == 1) {
-            come_back();
-        } else {
+        if (pass.is_round == 0) {
             arrive();
         }
-        if (hdr.sluice.age[31:24] != 0) {
-            last_step();
-        } else if (hdr.sluice.age[31:13] == 0) {
-            age_as_it_is();
-        } else {
-            count_steps();
+        tell_arrival();
+        ages.apply();
+        if (hdr.sluice.age[31:13] != 0) {
             mark_steps();
             if (hdr.sluice.age[10:0] != 0) {
                 round_up();
@@ -90,6 +88,7 @@ control Telemetry(inout headers_t hdr) {
         low = hdr.told.now_low - hdr.told.arrived_low;
         behind = hdr.told.arrived_low |-| hdr.told.now_low;
         high = hdr.told.now_high - hdr.told.arrived_high;
+        age = hdr.told.age & 0x1fff;
     }
 
     action borrow() {
@@ -107,20 +106,28 @@ control Telemetry(inout headers_t hdr) {
         age = hdr.sluice.age;
     }
 
-    action age_as_it_is() {
-        age = hdr.told.age;
-    }
-
     action oldest() {
         age = 0xffffffff;
     }
 
-    action drop_marks() {
-        age = hdr.told.age & 0x1fff;
-    }
-
     action count_steps() {
         age = age << 11;
+    }
+
+    table entry_ages {
+        key = {
+            hdr.told.waited: ternary;
+            hdr.told.age: ternary;
+        }
+        actions = { own_age; oldest; count_steps; NoAction; }
+        const default_action = NoAction;
+        const entries = {
+            (0, _): own_age();
+            (_, 0xffff): oldest();
+            (_, 0xbfff): oldest();
+            (_, 0xe000 &&& 0xe000): count_steps();
+            (_, 0xa000 &&& 0xe000): count_steps();
+        }
     }
 
     action tell_wait() {
@@ -210,16 +217,7 @@ control Telemetry(inout headers_t hdr) {
             }
         }
 
-        if (hdr.told.waited == 0) {
-            own_age();
-        } else if (hdr.told.age == 0xffff) {
-            oldest();
-        } else if (hdr.told.age[15:13] == 7) {
-            drop_marks();
-            count_steps();
-        } else {
-            age_as_it_is();
-        }
+        entry_ages.apply();
         tell_age();
     }
 }

@@ -8,25 +8,25 @@
 #define TOKENS_P4
 
 control Tokens(inout headers_t hdr, inout pass_t pass) {
-    REGISTER(bit<16>, bit<16>, ticket_t, TOKENS, token_worker, 0)
-    REGISTER(bit<32>, bit<32>, ticket_t, TOKENS, token_generation, 0)
+    REGISTER(bit<16>, bit<16>, token_index_t, TOKENS, token_worker, 0)
+    REGISTER(bit<32>, bit<32>, token_index_t, TOKENS, token_generation, 0)
     REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, gen_out, 0)
     REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, sent, COUNTERS_START)
     REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, seen_out, COUNTERS_START)
 
-    ACCESS_ONLY(keep_worker, token_worker, bit<16>, bit<16>, ticket_t) {
+    ACCESS_ONLY(keep_worker, token_worker, bit<16>, bit<16>, token_index_t) {
         value = hdr.sluice.worker;
     } DONE(token_worker, bit<16>)
 
-    ACCESS(take_worker, token_worker, bit<16>, bit<16>, ticket_t, bit<16>) {
+    ACCESS(take_worker, token_worker, bit<16>, bit<16>, token_index_t, bit<16>) {
         result = value;
     } DONE(token_worker, bit<16>)
 
-    ACCESS_ONLY(keep_generation, token_generation, bit<32>, bit<32>, ticket_t) {
+    ACCESS_ONLY(keep_generation, token_generation, bit<32>, bit<32>, token_index_t) {
         value = hdr.sluice.generation;
     } DONE(token_generation, bit<32>)
 
-    ACCESS(take_generation, token_generation, bit<32>, bit<32>, ticket_t, bit<32>) {
+    ACCESS(take_generation, token_generation, bit<32>, bit<32>, token_index_t, bit<32>) {
         result = value;
     } DONE(token_generation, bit<32>)
 
@@ -62,7 +62,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         RUN(take_worker, AT(token_index_t, pass.ticket), hdr.sluice.worker);
     }
 
-    table token_worker_column {
+    @stage(4) table token_worker_column {
         key = { pass.ring: exact; }
         actions = { park; take; NoAction; }
         const default_action = NoAction;
@@ -80,13 +80,26 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         RUN(take_generation, AT(token_index_t, pass.ticket), hdr.sluice.generation);
     }
 
-    table token_generation_column {
+    @stage(4) table token_generation_column {
         key = { pass.ring: exact; }
         actions = { park_generation; fetch_generation; NoAction; }
         const default_action = NoAction;
         const entries = {
             RING_PARK_TOKEN: park_generation();
             RING_TAKE_TOKEN: fetch_generation();
+        }
+    }
+
+    action compare_generation() {
+        RUN(is_of_generation, hdr.sluice.worker, pass.live);
+    }
+
+    @stage(5) table generations {
+        key = { pass.ring: exact; }
+        actions = { compare_generation; NoAction; }
+        const default_action = NoAction;
+        const entries = {
+            RING_TAKE_TOKEN: compare_generation();
         }
     }
 
@@ -109,7 +122,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* The links of clients whose tasks are swept. */
-    table client_links {
+    @ternary(1) table client_links {
         key = { hdr.sluice.client: exact; }
         actions = { leads_to; @defaultonly NoAction; }
         default_action = NoAction;
@@ -121,8 +134,8 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         hdr.round.setValid();
         hdr.round.number = number;
         hdr.round.link = pass.link;
-        hdr.round.arrived_high = hdr.bridge.arrived_high;
-        hdr.round.arrived_low = hdr.bridge.arrived_low;
+        hdr.round.arrived_high = pass.arrived_high;
+        hdr.round.arrived_low = pass.arrived_low;
     }
 
     action forget_token() {
@@ -190,7 +203,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* How a packet leaves that got as far as the rings. The access to `sent` is the row's action. */
-    table departures {
+    @stage(6) table departures {
         key = {
             pass.role: ternary;
             pass.ring: ternary;
@@ -234,7 +247,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* Whether a packet counts a granted token, or tells how many were. */
-    table grants {
+    @stage(7) table grants {
         key = {
             pass.role: ternary;
             pass.ring: ternary;
@@ -254,9 +267,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     apply {
         token_worker_column.apply();
         token_generation_column.apply();
-        if (pass.ring == RING_TAKE_TOKEN) {
-            RUN(is_of_generation, hdr.sluice.worker, pass.live);
-        }
+        generations.apply();
         if (pass.ring == RING_TAKE_TASK) {
             client_links.apply();
         }

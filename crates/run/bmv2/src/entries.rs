@@ -51,7 +51,8 @@ impl Entries {
     /// Writes what no controller changes: the epoch, and the switch's addresses.
     pub(crate) fn begin(&mut self, runtime: &mut Runtime, own: &[Endpoint]) -> Result<(), Bmv2Error> {
         let epoch = vec![self.config.epoch.0.to_be_bytes().to_vec()];
-        runtime.set_default(&of("sources", "life"), &of("sources", "this_epoch"), &epoch)?;
+        runtime.set_default(&egress("replies", "life"), &egress("replies", "this_epoch"), &epoch)?;
+        runtime.add(&of("sources", "life"), &epoch, &of("sources", "is_this_epoch"), &[])?;
         for at in own {
             let words = words_of(at);
             let (is_v4, action, data) = if is_ipv4(at) {

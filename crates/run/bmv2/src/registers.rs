@@ -50,7 +50,6 @@ pub(crate) const REGISTERS: [(&str, &[&str]); 4] = [
             "sequence",
             "priority",
             "constraints",
-            "ahead",
             "payload_0",
             "payload_1",
             "payload_2",
