@@ -15,9 +15,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use sluice_switch::rain::{Kinds, Rain, Selective};
+use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
-use sluice_wire::tables::{ClientRow, KINDS_MAX, SliceRow, TableOp, WorkerRow};
+use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Key, Nanos, Nonce, Packet,
     Payload, Rank, Serial, SliceId, Submit, TaskId, TaskType, Token, WorkerId,
@@ -240,9 +241,19 @@ fn at(host: u16) -> Endpoint {
     Endpoint { ip: [0; 16], port: host }
 }
 
+/// The size of a program on the chip.
+fn full(policy: &str) -> Config {
+    Config::full_of(Epoch(1), &Choice::parse(policy).expect("a policy").traits())
+}
+
 /// A switch on which all workers and clients are registered.
 fn registered(kinds: Kinds) -> Rain {
-    let config = Config::full_of(Epoch(1), kinds.classes, 1);
+    let policy = match kinds {
+        RANKED => "rain:2,ranked",
+        CLASSED => "rain:2,classes=4",
+        _ => "rain:2",
+    };
+    let config = full(policy);
     let mut rain = Rain::of_kinds(config, kinds);
     register(&mut rain, config, Serving::default());
     rain
@@ -251,7 +262,7 @@ fn registered(kinds: Kinds) -> Rain {
 /// A switch with labels on which all workers and clients are registered; every second worker has a GPU.
 fn registered_labels() -> Selective {
     let kinds = [Labels::NONE, GPU];
-    let config = Config::full_of(Epoch(1), KINDS_MAX as u8, KINDS_MAX as u8);
+    let config = full("rain:2,labels");
     let mut rain = Selective::new(config);
     register(&mut rain, config, Serving::of(&kinds, &kinds).expect("two are told apart"));
     rain

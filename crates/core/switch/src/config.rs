@@ -2,6 +2,8 @@
 
 use sluice_wire::{Epoch, Serial, Term};
 
+use crate::settings::{ProgramTraits, TASKS_MAX};
+
 /// The sizes of a program's memory, its epoch and its controller. Ring and cell counts are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -56,14 +58,24 @@ impl Config {
         }
     }
 
-    /// The same sizes with several task classes and kinds of workers. The rings of the classes share the
-    /// room, so fewer tasks of each class can wait in a slice. If workers are of several kinds, as many
-    /// tokens fit as tasks of one class.
-    pub const fn full_of(epoch: Epoch, classes: u8, kinds: u8) -> Self {
+    /// The size of this program on the chip. The rings of all classes of a slice share the room for tasks,
+    /// and those of all ranks or kinds the room for tokens.
+    pub const fn full_of(epoch: Epoch, program: &ProgramTraits) -> Self {
         let full = Self::full(epoch);
-        let tasks_per_slice = full.tasks_per_slice / classes as u32;
-        let tokens_per_slice = if kinds > 1 { tasks_per_slice } else { full.tokens_per_slice };
-        Self { tasks_per_slice, tokens_per_slice, ..full }
+        let tasks = program.tasks_max / full.slices as u32 / program.classes as u32;
+        let tokens = program.tokens_max / full.slices as u32 / program.token_rings as u32;
+        let tokens_per_slice = if tokens < full.tokens_per_slice { tokens } else { full.tokens_per_slice };
+        Self { tasks_per_slice: tasks, tokens_per_slice, ..full }
+    }
+
+    /// How many tasks can wait in a rack of Rain below spines: half as many as in one that is alone, because
+    /// an entry is longer, and what spines were told stands behind it.
+    pub const LEAF_TASKS: u32 = TASKS_MAX / 2;
+
+    /// The size of a rack of Rain below spines.
+    pub const fn full_below_spines(epoch: Epoch) -> Self {
+        let full = Self::full(epoch);
+        Self { tasks_per_slice: Self::LEAF_TASKS / full.slices as u32, ..full }
     }
 
     pub(crate) const fn is_sound(&self) -> bool {

@@ -23,7 +23,7 @@
 //! The shared front handles loss and registration. `as-published` leaves out all of these but the front.
 //!
 //! The stages, behind the front's 0 and 1: retrieve pointer (2), add pointer (3), flag of the add pointer
-//! (4), flag of the retrieve pointer (5), entries (6 to 11), `sent` and `seen_out` (7; 10 with labels).
+//! (4), flag of the retrieve pointer (5), entries (6 to 10), `sent` and `seen_out` (7; 10 with labels).
 //!
 //! Left out: the variants that run in a server.
 

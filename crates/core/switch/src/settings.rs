@@ -11,6 +11,10 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::program::Program;
 
+/// The most tasks that can wait in the chip's memory, and the most tokens that can park.
+pub(crate) const TASKS_MAX: u32 = 128 * 1024;
+pub(crate) const TOKENS_MAX: u32 = 64 * 1024;
+
 /// A program's settings. Their `Display` prints arguments that [`ProgramSettings::take`] reads, or nothing.
 pub trait ProgramSettings: fmt::Display {
     /// The description of the program for people.
@@ -53,6 +57,13 @@ pub struct ProgramTraits {
     pub hosts_choose_depth: bool,
     /// How many classes of tasks the program tells apart; 1 if it tells none.
     pub classes: u8,
+    /// The most tasks that can wait in the chip's memory, in all slices and classes together: 131,072, or
+    /// half as many if more arrays stand before or beside the entries. A stage has map RAM for 48 blocks.
+    pub tasks_max: u32,
+    /// The most tokens that can park there, in all slices, ranks and kinds together.
+    pub tokens_max: u32,
+    /// How many rings of tokens each slice has: one for each rank, or for each kind of workers.
+    pub token_rings: u8,
     /// How many kinds of workers the program tells apart, by what they serve; 1 if any worker takes any
     /// task of its slice. With several kinds, the classes of tasks follow from what they need.
     pub kinds: u8,
@@ -94,6 +105,9 @@ impl ProgramTraits {
             adaptive: None,
             hosts_choose_depth: false,
             classes: 1,
+            tasks_max: TASKS_MAX,
+            tokens_max: TOKENS_MAX,
+            token_rings: 1,
             kinds: 1,
             takes_targets: false,
             target: None,

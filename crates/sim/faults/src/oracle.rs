@@ -24,8 +24,8 @@ use super::scenario::Scenario;
 /// One start of a worker process.
 pub(super) type Life = u64;
 
-/// The key of a task in the oracle's records. A task that waited while its client's row went leaves the switch
-/// under another id, and is the same task.
+/// The key of a task in the oracle's records. A task that waited while its client's row went leaves the
+/// switch under another id, and is the same task.
 pub(super) type TaskKey = (u32, u32);
 
 pub(super) const fn key(task: TaskId) -> TaskKey {

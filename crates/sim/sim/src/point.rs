@@ -3,6 +3,7 @@
 use sluice_control::check_told_apart;
 use sluice_models::server::OrchestratedServer;
 use sluice_stats::{PARTS, Recording, Warmup};
+use sluice_switch::Config;
 use sluice_switch::registry::Software;
 use sluice_testbed::Testbed;
 use sluice_testbed::capacity::{CELLS_MAX, Capacity};
@@ -281,9 +282,10 @@ impl Point {
         let most = room.queue_max(&slices, choice.traits().classes, testbed.clients);
         (testbed.queue > most).then(|| {
             format!(
-                "a queue of {} tasks is too long: the switch has {CELLS_MAX} places for {} slices of {} \
-                 classes, and as many for tasks outstanding; lower `queue` in the testbed to {most} at most",
+                "a queue of {} tasks is too long: the switch has {} places for {} slices of {} classes, and \
+                 {CELLS_MAX} for tasks outstanding; lower `queue` in the testbed to {most} at most",
                 testbed.queue,
+                choice.traits().tasks_max,
                 slices.len(),
                 choice.traits().classes
             )
@@ -416,6 +418,14 @@ impl Point {
                      or take another policy of a datacenter"
                 ))
             }
+            Policy::Datacenter(system) if system.tokens() > 0 && self.leaf_ring() > Config::LEAF_TASKS => {
+                Some(format!(
+                    "a queue of {} tasks is too long: a leaf of {policy} has {} places; lower `queue` in the \
+                     testbed",
+                    testbed.queue,
+                    Config::LEAF_TASKS
+                ))
+            }
             Policy::Datacenter(_) if testbed.stalls.per_s > 0.0 || testbed.slow.is_any() => {
                 Some(format!("{policy} runs without stalls and slow workers: leave [stalls] and [slow] out"))
             }
@@ -429,6 +439,13 @@ impl Point {
             )),
             _ => None,
         }
+    }
+
+    /// The cells of the longest ring of tasks at a leaf that parks tokens.
+    fn leaf_ring(&self) -> u32 {
+        let Policy::Datacenter(system) = &self.policy else { return 0 };
+        let workers = self.testbed.racks.sizes(self.testbed.workers).into_iter().max().unwrap_or(0);
+        (self.testbed.queue + workers * u32::from(system.tokens())).next_power_of_two()
     }
 
     /// Why the policy does not fit the labels: not every policy uses labels.

@@ -5,8 +5,7 @@ use sluice_wire::sizes::{self, QUOTA_MAX};
 
 use crate::Testbed;
 
-/// The most cells of the task rings of all slices and classes together, and the most replay cells: what the
-/// chip holds (Rain §4).
+/// The most replay cells, as many as tasks of plain Rain can wait: what the chip holds (Rain §4).
 pub const CELLS_MAX: u64 = 128 * 1024;
 
 /// The room of a policy's slices on a testbed.
@@ -16,6 +15,8 @@ pub struct Capacity {
     depth_max: u8,
     /// How many tasks per worker may wait beyond the queue.
     growth: u8,
+    /// The most cells of the task rings of all slices and classes together.
+    tasks_max: u32,
 }
 
 impl Capacity {
@@ -24,7 +25,7 @@ impl Capacity {
         let is_adaptive = choice.traits().adaptive.is_some_and(|asked| !asked.advises);
         let (depth_max, growth) =
             if is_adaptive { (QUOTA_MAX, QUOTA_MAX - 1) } else { (choice.traits().quota.max(1), 0) };
-        Self { queue: testbed.queue, depth_max, growth }
+        Self { queue: testbed.queue, depth_max, growth, tasks_max: choice.traits().tasks_max }
     }
 
     /// How many tasks may wait in a slice of so many workers (C). If depths are found at run time, there is
@@ -46,7 +47,7 @@ impl Capacity {
             let room = Self { queue, ..self };
             let rings = workers.len() as u64 * u64::from(classes);
             let replay = u64::from(room.replay_cells(workers.iter().copied(), clients));
-            rings * u64::from(room.cells(workers.iter().copied())) <= CELLS_MAX
+            rings * u64::from(room.cells(workers.iter().copied())) <= u64::from(self.tasks_max)
                 && replay * u64::from(clients) <= CELLS_MAX
         };
         let (mut fitting, mut too_long) = (0, CELLS_MAX as u32);
@@ -78,8 +79,9 @@ mod tests {
         for (policy, workers, clients, most) in [
             ("rain:2", &[32][..], 1, 114_623),
             ("rain:2", &[14, 18], 1, 57_311),
-            ("rain:2,classes=4", &[32], 1, 32_704),
-            ("rain:2,classes=4", &[14, 18], 1, 16_348),
+            ("rain:2,classes=4", &[32], 1, 16_320),
+            ("rain:2,classes=4", &[14, 18], 1, 8_156),
+            ("draconis", &[32], 1, 65_504),
             ("rain:adaptive", &[32], 1, 114_207),
         ] {
             let capacity = Capacity::of(&Testbed::rain(), &Choice::parse(policy).unwrap());
@@ -87,7 +89,7 @@ mod tests {
             assert_eq!(capacity.queue_max(workers, classes, clients), most, "{policy} {workers:?}");
             let longest = Capacity { queue: most, ..capacity };
             let rings = workers.len() as u32 * u32::from(classes);
-            assert!(longest.cells(workers.iter().copied()) * rings <= 128 * 1024, "{policy}");
+            assert!(longest.cells(workers.iter().copied()) * rings <= capacity.tasks_max, "{policy}");
         }
     }
 }

@@ -33,7 +33,7 @@ struct Bench {
 impl Bench {
     fn new(asked: &str) -> Self {
         let choice = Choice::parse(asked).expect("a program of ours");
-        let config = Config::full_of(EPOCH, choice.traits().classes, choice.traits().kinds);
+        let config = Config::full_of(EPOCH, &choice.traits());
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
         let mut program = choice.build(config);
         let kinds = [Labels::NONE, GPU];

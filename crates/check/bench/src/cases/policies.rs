@@ -50,7 +50,7 @@ pub(super) struct CountedProgram {
 impl CountedProgram {
     fn new(choice: &str) -> Self {
         let choice = Choice::parse(choice).expect("a program of ours");
-        let mut program = choice.build(Config::full(EPOCH));
+        let mut program = choice.build(Config::full_of(EPOCH, &choice.traits()));
         register(&mut *program);
         let mut bench = Self::of(program, choice.traits().feed, |turn| Packet::Submit(submit(0, turn)));
         for _ in 0..choice.traits().quota {

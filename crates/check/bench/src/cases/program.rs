@@ -7,25 +7,23 @@ use std::hint::black_box;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
-use sluice_wire::tables::KINDS_MAX;
 use sluice_wire::{Endpoint, Nanos, Packet, Rank, Submit};
 
 use crate::hosts::{EPOCH, GPU, WORKERS, registrations, served, submit, token};
 use crate::scale::on_the_scale;
 
 pub(super) fn named(times: u32, policy: &str, order: PacketOrder, counted: CountedPart) {
-    Bench::of(policy, Config::full(EPOCH), Serving::default()).matches(times, order, counted);
+    Bench::of(policy, Serving::default()).matches(times, order, counted);
 }
 
 pub(super) fn classed(times: u32, order: PacketOrder, counted: CountedPart) {
-    let config = Config::full_of(EPOCH, CLASSES, 1);
-    Bench::of("rain:2,classes=4", config, Serving::default()).matches(times, order, counted);
+    Bench::of("rain:2,classes=4", Serving::default()).matches(times, order, counted);
 }
 
 pub(super) fn labelled(times: u32, order: PacketOrder, counted: CountedPart) {
-    let (kinds, all) = ([Labels::NONE, GPU], KINDS_MAX as u8);
+    let kinds = [Labels::NONE, GPU];
     let serving = Serving::of(&kinds, &kinds).expect("two are told apart");
-    Bench::of("rain:2,labels", Config::full_of(EPOCH, all, all), serving).matches(times, order, counted);
+    Bench::of("rain:2,labels", serving).matches(times, order, counted);
 }
 
 #[derive(Clone, Copy)]
@@ -52,8 +50,10 @@ const RANKS: u32 = 2;
 const CLASSES: u8 = 4;
 
 impl Bench {
-    fn of(policy: &str, config: Config, serving: Serving) -> Self {
-        let mut rain = Choice::parse(policy).expect("a policy").build(config);
+    fn of(policy: &str, serving: Serving) -> Self {
+        let choice = Choice::parse(policy).expect("a policy");
+        let config = Config::full_of(EPOCH, &choice.traits());
+        let mut rain = choice.build(config);
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
         for op in served(registrations(1, client, worker), &serving, config.tasks_per_slice) {
             rain.table(op);

@@ -5,7 +5,7 @@ use sluice_report::table::Table;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::print;
 use sluice_switch::horus::{FabricReading, Horus, Spine};
-use sluice_switch::pipeline::{Layout, STAGES};
+use sluice_switch::pipeline::{BLOCKS_PER_STAGE, Layout, MAP_RAM_PER_STAGE, STAGES, Totals, UNITS_PER_STAGE};
 use sluice_switch::rain::RainLeaf;
 use sluice_switch::registry::{Choice, Published};
 use sluice_switch::{Config, Program};
@@ -13,10 +13,10 @@ use sluice_wire::Epoch;
 
 use crate::args::ResourcesArgs;
 
-/// SRAM blocks in all stages together.
-const BLOCKS: u32 = 960;
-/// Stateful units in all stages together.
-const UNITS: u32 = 48;
+/// SRAM blocks, blocks of map RAM and stateful units in all stages together.
+const BLOCKS: u32 = BLOCKS_PER_STAGE * STAGES as u32;
+const MAP_RAM: u32 = MAP_RAM_PER_STAGE * STAGES as u32;
+const UNITS: u32 = UNITS_PER_STAGE * STAGES as u32;
 
 /// The switches of a fabric, which are not policies of a single rack.
 const OF_FABRIC: [&str; 3] = ["horus-leaf", "rain-leaf", "horus-spine"];
@@ -56,10 +56,7 @@ pub(crate) fn run(args: &ResourcesArgs) -> Outcome<()> {
 
 /// The program at its full size.
 fn full(choice: &Choice) -> Box<dyn Program> {
-    choice.build(Config {
-        servers: SERVERS,
-        ..Config::full_of(Epoch(1), choice.traits().classes, choice.traits().kinds)
-    })
+    choice.build(Config { servers: SERVERS, ..Config::full_of(Epoch(1), &choice.traits()) })
 }
 
 /// The program of a fabric's switch, if one was asked for.
@@ -67,7 +64,10 @@ fn of_fabric(asked: &str) -> Outcome<Option<Box<dyn Program>>> {
     let (reading, full) = (FabricReading::default(), Config::full(Epoch(1)));
     Ok(match asked {
         "horus-leaf" => Some(Box::new(Horus::in_fabric(reading, full, SPINES))),
-        "rain-leaf" => Some(Box::new(RainLeaf::in_fabric(TOKENS, reading, full, SPINES))),
+        "rain-leaf" => {
+            let config = Config::full_below_spines(Epoch(1));
+            Some(Box::new(RainLeaf::in_fabric(TOKENS, reading, config, SPINES)))
+        }
         "horus-spine" => {
             let config = Config { workers: LEAVES, slices: POOLS, types: POOLS, ..full };
             Some(Box::new(Spine::new(reading, config).map_err(Failure::bad_input)?))
@@ -98,13 +98,15 @@ fn list(json: bool) -> Outcome<()> {
             json!({ "schema": "sluice.all-resources.v1", "programs": rows.collect::<Vec<_>>() }),
         );
     }
-    let mut table = Table::new(["program", "stages", "SRAM", "stateful units", "tasks that can wait"]);
+    let mut table =
+        Table::new(["program", "stages", "SRAM", "map RAM", "stateful units", "tasks that can wait"]);
     for (name, program) in &programs {
         let (layout, totals) = (program.layout(), program.layout().totals());
         table.row([
             (*name).to_owned(),
             format!("{} of {STAGES}", totals.stages),
             share(totals.sram),
+            share(map_ram(&totals)),
             format!("{} of {UNITS}", totals.units),
             layout.entries().to_string(),
         ]);
@@ -116,15 +118,17 @@ fn list(json: bool) -> Outcome<()> {
 fn figures(layout: &Layout) -> serde_json::Value {
     let totals = layout.totals();
     json!({
-        "stages": totals.stages, "sram_share": totals.sram, "stateful_units": totals.units,
-        "entries": layout.entries(),
+        "stages": totals.stages, "sram_share": totals.sram, "map_ram_share": map_ram(&totals),
+        "stateful_units": totals.units, "entries": layout.entries(),
     })
 }
 
 fn stages(layout: &Layout) -> Table {
-    let mut table = Table::new(["stage", "SRAM blocks of 80", "units of 4", "what lives there"]);
+    let columns = ["stage", "SRAM blocks of 80", "map RAM blocks of 48", "units of 4", "what lives there"];
+    let mut table = Table::new(columns);
     for (i, stage) in layout.stages().iter().enumerate() {
-        table.row([i.to_string(), stage.blocks.to_string(), stage.units.to_string(), stage.names.join(", ")]);
+        let [blocks, map_ram, units] = [stage.blocks, stage.map_ram, stage.units].map(|of| of.to_string());
+        table.row([i.to_string(), blocks, map_ram, units, stage.names.join(", ")]);
     }
     table
 }
@@ -138,11 +142,17 @@ fn totals(program: &dyn Program, paper: Option<&Published>) -> Table {
     };
     row("stages", totals.stages.to_string(), says(|paper| paper.stages.to_string()), STAGES.to_string());
     row("SRAM", share(totals.sram), says(|paper| share(paper.sram)), format!("{BLOCKS} blocks"));
+    row("map RAM", share(map_ram(&totals)), "-".to_owned(), format!("{MAP_RAM} blocks"));
     row("stateful units", totals.units.to_string(), "-".to_owned(), UNITS.to_string());
     row("TCAM", "none".to_owned(), says(|_| "none".to_owned()), String::new());
     let entries = program.layout().entries().to_string();
     row("tasks that can wait", entries, says(|paper| paper.entries.to_string()), String::new());
     table
+}
+
+/// The share of the chip's map RAM, 0 to 1.
+fn map_ram(totals: &Totals) -> f64 {
+    f64::from(totals.map_ram) / f64::from(MAP_RAM)
 }
 
 fn share(share: f64) -> String {
@@ -151,9 +161,12 @@ fn share(share: f64) -> String {
 
 fn to_json(program: &dyn Program, paper: Option<&Published>) -> serde_json::Value {
     let layout = program.layout();
-    let stages = layout.stages().iter().map(
-        |stage| json!({ "holds": stage.names, "sram_blocks": stage.blocks, "stateful_units": stage.units }),
-    );
+    let stages = layout.stages().iter().map(|stage| {
+        json!({
+            "holds": stage.names, "sram_blocks": stage.blocks, "map_ram_blocks": stage.map_ram,
+            "stateful_units": stage.units,
+        })
+    });
     json!({
         "schema": "sluice.resources.v1",
         "program": layout.program(),
@@ -162,6 +175,8 @@ fn to_json(program: &dyn Program, paper: Option<&Published>) -> serde_json::Valu
         "paper": paper.map(
             |paper| json!({ "stages": paper.stages, "sram_share": paper.sram, "entries": paper.entries }),
         ),
-        "chip": { "stages": STAGES, "sram_blocks": BLOCKS, "stateful_units": UNITS },
+        "chip": {
+            "stages": STAGES, "sram_blocks": BLOCKS, "map_ram_blocks": MAP_RAM, "stateful_units": UNITS,
+        },
     })
 }

@@ -1,15 +1,14 @@
 //! Conditions between the parts of a plan.
 
 use sluice_control::check_name;
+use sluice_switch::Config;
+use sluice_wire::tables::Feed;
 
 use super::parts::{Plan, SlicePlan, WorkerPlan};
 use super::target::Target;
 
 /// The largest number of slices in the switch.
 const SLICES_MAX: usize = 64;
-/// The largest number of entries in the task rings, and in the token rings, of all slices together: what
-/// the chip can surely hold.
-const RINGS: [(&str, u32); 2] = [("tasks_per_slice", 128 * 1024), ("tokens_per_slice", 64 * 1024)];
 
 /// Why a live rack cannot bypass the kernel.
 pub const SIMULATED_ONLY: &str = "goes past the kernel in simulations only; leave `bypass` out";
@@ -117,10 +116,17 @@ fn software(plan: &Plan) -> Result<(), String> {
 }
 
 fn rings(plan: &Plan) -> Result<(), String> {
-    let classes = u32::from(plan.program().traits().classes);
-    let kinds = u32::from(plan.program().traits().kinds);
-    let sizes = [plan.switch.tasks_per_slice * classes, plan.switch.tokens_per_slice * kinds];
-    for ((key, most), size) in RINGS.into_iter().zip(sizes) {
+    let traits = plan.program().traits();
+    let tasks = plan.switch.tasks_per_slice * u32::from(traits.classes);
+    let tokens = plan.switch.tokens_per_slice * u32::from(traits.token_rings);
+    let tasks_max = if plan.racks.is_some() && traits.feed == Feed::TOKENS {
+        traits.tasks_max.min(Config::LEAF_TASKS)
+    } else {
+        traits.tasks_max
+    };
+    for (key, size, most) in
+        [("tasks_per_slice", tasks, tasks_max), ("tokens_per_slice", tokens, traits.tokens_max)]
+    {
         let slices = plan.slices.len();
         if slices > (most / size) as usize {
             return Err(format!(

@@ -4,9 +4,9 @@
 //! Tasks and replies are stored in the order in which they ended. A hash table of ticket numbers finds a
 //! task. A task takes about 32 bytes beside its reply.
 //!
-//! A task that waited in the switch while its client's registration ended comes with another upper half of its
-//! incarnation. So tasks count as the same if [`TaskId::kept`] is, and such a repeat is answered as too old to
-//! tell: it does not run again, and nobody gets another client's reply.
+//! A task that waited in the switch while its client's registration ended comes with another upper half of
+//! its incarnation. So tasks count as the same if [`TaskId::kept`] is, and such a repeat is answered as too
+//! old to tell: it does not run again, and nobody gets another client's reply.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -22,22 +22,19 @@ pub(super) const SET: u64 = 1 << 32;
 /// to 2^19.
 pub(super) const AHEAD_MAX: i32 = 1 << 16;
 
-pub(super) const COLUMNS: [Column; 15] = [
+/// 65,536 entries: a column of 32 bits takes 17 blocks of a stage's 48, one of 16 bits 9.
+pub(super) const COLUMNS: [Column; 11] = [
     Column { name: "ticket", stage: 6, bits: 32 },
-    Column { name: "payload 0", stage: 6, bits: 8 },
-    Column { name: "client, attempt", stage: 6, bits: 32 },
-    Column { name: "payload 1", stage: 7, bits: 8 },
-    Column { name: "incarnation", stage: 7, bits: 64 },
-    Column { name: "payload 2", stage: 8, bits: 8 },
-    Column { name: "type, length", stage: 8, bits: 32 },
+    Column { name: "arrived high", stage: 6, bits: 32 },
+    Column { name: "client", stage: 6, bits: 16 },
+    Column { name: "arrived low, age", stage: 7, bits: 32 },
+    Column { name: "incarnation low", stage: 7, bits: 32 },
     Column { name: "sequence", stage: 8, bits: 32 },
-    Column { name: "payload 3", stage: 9, bits: 8 },
-    Column { name: "arrived, age", stage: 9, bits: 64 },
-    Column { name: "payload 4", stage: 10, bits: 8 },
-    Column { name: "priority, constraints, budget", stage: 10, bits: 16 + 16 },
-    Column { name: "payload 5", stage: 10, bits: 8 },
-    Column { name: "payload 6", stage: 11, bits: 8 },
-    Column { name: "payload 7", stage: 11, bits: 8 },
+    Column { name: "attempt, length", stage: 8, bits: 32 },
+    Column { name: "budget", stage: 8, bits: 16 },
+    Column { name: "type, priority, constraints", stage: 9, bits: 32 },
+    Column { name: "payload 0 to 3", stage: 9, bits: 32 },
+    Column { name: "payload 4 to 7", stage: 10, bits: 32 },
 ];
 
 /// Draconis' program and memory.
@@ -316,23 +313,19 @@ pub(super) const fn ahead(ticket: u32, of: u32) -> i32 {
 
 /// The columns of an entry with swapping. The class comes in an early stage, and the time of arrival too,
 /// because both decide whether the worker gets the task.
-pub(super) const SWAPPED_COLUMNS: [Column; 16] = [
+pub(super) const SWAPPED_COLUMNS: [Column; 12] = [
     Column { name: "class", stage: 6, bits: 8 },
-    Column { name: "payload 0", stage: 6, bits: 8 },
-    Column { name: "incarnation", stage: 6, bits: 64 },
-    Column { name: "ticket", stage: 7, bits: 32 },
-    Column { name: "payload 1", stage: 7, bits: 8 },
-    Column { name: "client, attempt", stage: 7, bits: 32 },
-    Column { name: "arrived, age", stage: 8, bits: 64 },
-    Column { name: "payload 2", stage: 8, bits: 8 },
-    Column { name: "type, length", stage: 9, bits: 32 },
-    Column { name: "sequence", stage: 9, bits: 32 },
-    Column { name: "payload 3", stage: 9, bits: 8 },
-    Column { name: "priority, constraints, budget", stage: 10, bits: 16 + 16 },
-    Column { name: "payload 4", stage: 10, bits: 8 },
-    Column { name: "payload 5", stage: 11, bits: 8 },
-    Column { name: "payload 6", stage: 11, bits: 8 },
-    Column { name: "payload 7", stage: 11, bits: 8 },
+    Column { name: "ticket", stage: 6, bits: 32 },
+    Column { name: "arrived high", stage: 6, bits: 32 },
+    Column { name: "arrived low, age", stage: 7, bits: 32 },
+    Column { name: "incarnation low", stage: 7, bits: 32 },
+    Column { name: "client", stage: 7, bits: 16 },
+    Column { name: "sequence", stage: 8, bits: 32 },
+    Column { name: "attempt, length", stage: 8, bits: 32 },
+    Column { name: "budget", stage: 8, bits: 16 },
+    Column { name: "type, priority, constraints", stage: 9, bits: 32 },
+    Column { name: "payload 0 to 3", stage: 9, bits: 32 },
+    Column { name: "payload 4 to 7", stage: 10, bits: 32 },
 ];
 
 /// The state of task swapping beside the queue.

@@ -9,7 +9,7 @@ use super::memory::Draconis;
 use crate::config::Config;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings, ProgramTraits};
+use crate::settings::{About, ProgramSettings, ProgramTraits, TASKS_MAX};
 
 impl ProgramSettings for Settings {
     fn about(&self) -> About {
@@ -42,6 +42,7 @@ impl ProgramSettings for Settings {
         let classes = if self.labels { KINDS_MAX as u8 } else { self.classes };
         ProgramTraits {
             fetches: true,
+            tasks_max: TASKS_MAX / 2,
             classes,
             kinds: if self.labels { classes } else { 1 },
             jobs: self.jobs,

@@ -3,7 +3,7 @@
 use sluice_wire::{Attempt, Serial};
 
 use crate::config::Config;
-use crate::pipeline::{Layout, Register};
+use crate::pipeline::{Column, Layout, Register};
 
 /// The stages of those front registers that stand behind a program's queue.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,11 @@ pub(crate) struct BackStages {
     pub(crate) gen_out: u8,
     pub(crate) sent: u8,
 }
+
+/// The columns of a replay cell. A newer sequence number writes the attempt too; of an equal one a newer
+/// attempt is let in.
+const REPLAY: [Column; 2] =
+    [Column { name: "replay", stage: 0, bits: 32 }, Column { name: "replay attempt", stage: 1, bits: 16 }];
 
 /// The counters and generation of each worker, and the replay cells of each client.
 #[derive(Debug)]
@@ -33,8 +38,8 @@ impl FrontMemory {
         let start = config.counters_start.0;
         let cells = config.clients as usize * config.replay_cells as usize;
         Self {
-            seen: Register::new(layout, "seen", 1, 32, workers, start),
-            replay: Register::new(layout, "replay", 1, 64, cells, 0),
+            seen: Register::new(layout, "seen", 0, 32, workers, start),
+            replay: Register::split(layout, "replay", &REPLAY, cells, 0),
             gen_out: Register::new(layout, "gen_out", back.gen_out, 32, workers, 0),
             sent: Register::new(layout, "sent", back.sent, 32, workers, start),
             seen_out: Register::new(layout, "seen_out", back.sent, 32, workers, start),

@@ -6,8 +6,9 @@
 //! another epoch or generation with the present state. Each try of a task enters once, each token is
 //! granted once, and DISPATCHes are numbered.
 //!
-//! The stages: source tables, types and slices in 0, `seen` and the replay cells in 1, then `gen_out`,
-//! `sent` and `seen_out`, where the program has room for them behind its queue.
+//! The stages: source tables, types, slices, `seen` and the replay cells' sequence numbers in 0, their
+//! attempts in 1, then `gen_out`, `sent` and `seen_out`, where the program has room for them behind its
+//! queue. A source's look-up and the access that it allows are one stage: the access is the look-up's action.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod control;

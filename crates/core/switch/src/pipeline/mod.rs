@@ -13,6 +13,8 @@ mod layout;
 mod pass;
 mod register;
 
-pub use layout::{Column, Layout, STAGES, StageUse, Totals};
+pub use layout::{
+    BLOCKS_PER_STAGE, Column, Layout, MAP_RAM_PER_STAGE, STAGES, StageUse, Totals, UNITS_PER_STAGE,
+};
 pub use pass::Pass;
 pub use register::{Register, Ring};

@@ -5,7 +5,7 @@ use alloc::vec;
 
 use super::{Column, Layout, Pass};
 
-/// An array of words in one stage.
+/// An array of words in one stage. A word that no array of the chip holds is [`split`](Self::split).
 #[derive(Debug)]
 pub struct Register<T> {
     cells: Box<[T]>,
@@ -24,7 +24,20 @@ impl<T: Copy> Register<T> {
         cells: usize,
         initial: T,
     ) -> Self {
-        let id = layout.register(name, stage, bits, cells);
+        Self::split(layout, name, &[Column { name, stage, bits }], cells, initial)
+    }
+
+    /// `cells` words that the chip holds as `columns`. Each column decides by what the columns before it
+    /// found, so the word is known behind the last one.
+    pub fn split(
+        layout: &mut Layout,
+        name: &'static str,
+        columns: &[Column],
+        cells: usize,
+        initial: T,
+    ) -> Self {
+        let id = layout.columns(columns, cells);
+        let stage = columns.iter().map(|column| column.stage).max().unwrap_or(0);
         Self { cells: vec![initial; cells].into_boxed_slice(), name, stage, id }
     }
 
@@ -92,7 +105,8 @@ pub struct Ring<T> {
 impl<T: Copy> Ring<T> {
     /// `rows` entries that the chip holds as `columns`.
     pub fn new(layout: &mut Layout, name: &'static str, columns: &[Column], rows: usize, initial: T) -> Self {
-        let (id, stage) = layout.ring(columns, rows);
+        let id = layout.columns(columns, rows);
+        let stage = columns.iter().map(|column| column.stage).min().unwrap_or(0);
         Self { rows: vec![initial; rows].into_boxed_slice(), name, stage, id }
     }
 

@@ -13,13 +13,13 @@
 //!
 //! Left out: writing ahead, classes and labels.
 //!
-//! The stages are Rain's, but a queue entry takes six stages, or five with several kinds of tokens. Stages 10
-//! and 11 behind the entry hold what spines were told.
+//! The stages are those of Rain with ranks, and an entry holds its whole incarnation: a leaf has no rows of
+//! clients. Stages 10 and 11 hold what spines were told.
 
 use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{Endpoint, Nanos, Packet, Rank, Reject, RejectReason, Serial, SliceId, Sweep, WorkerId};
 
-use super::memory::columns_before_another;
+use super::memory::LEAF;
 use super::queue_limit::RowLimit;
 use super::{Kinds, Left, Rain};
 use crate::config::Config;
@@ -55,7 +55,7 @@ impl RainLeaf {
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
     pub fn in_fabric(depth: u8, reading: FabricReading, config: Config, spines: u16) -> Self {
         let kinds = Kinds { ranks: if depth > 1 { 2 } else { 1 }, classes: 1 };
-        let mut rain = Rain::with_columns(config, kinds, |first| columns_before_another(kinds, first));
+        let mut rain = Rain::with_table(config, kinds, LEAF);
         (rain.front.below_spines, rain.front.servers) = (true, 0);
         let uplink = Uplink::new(&mut rain.front.layout, (reading, UPLINK), spines, &config);
         Self { rain, uplink, depth, seats: Seats::new(&config) }

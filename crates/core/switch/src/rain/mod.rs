@@ -19,8 +19,9 @@
 //! have classes (module `tasks`).
 //!
 //! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out`
-//! (5), `sent` and `seen_out` (7); at egress the servers' rows (7) and packet numbers (8). Counts of ranks
-//! or classes take one or two stages behind `balance`, and move all others back by as many.
+//! (5), `sent` and `seen_out` (8); at egress the servers' rows (8) and packet numbers (9). Counts of ranks
+//! or classes take one or two stages behind `balance`, and half as many tasks fit behind them
+//! ([`memory::EntryTable`]).
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod fill;
@@ -40,20 +41,18 @@ mod target;
 mod tasks;
 mod tokens;
 
-use alloc::vec::Vec;
-
 use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState};
 use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Submit, Sweep};
 
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask};
-use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
-use crate::pipeline::{Column, Pass};
+use crate::front::{Entering, Front, Granted, Queued, Scheduler};
+use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Parked, Verdict};
 use crate::rdma_engine::RdmaEngine;
 use crate::refusal::Refusal;
 pub use leaf::RainLeaf;
-use memory::RainMemory;
+use memory::{EntryTable, RainMemory};
 use notes::ReturningToken;
 use queue_limit::{QueueLimit, RowLimit};
 pub use selective::Selective;
@@ -92,23 +91,22 @@ impl Rain {
     /// # Panics
     /// As [`Rain::new`], and if there are kinds that cannot be counted.
     pub fn of_kinds(config: Config, kinds: Kinds) -> Self {
-        Self::with_columns(config, kinds, |first| memory::task_columns(kinds, first))
+        Self::with_table(config, kinds, EntryTable::of(kinds))
     }
 
-    /// An empty switch whose task entries have these columns, given the stage of the first.
-    fn with_columns(config: Config, kinds: Kinds, columns: impl FnOnce(u8) -> Vec<Column>) -> Self {
+    /// An empty switch whose entries stand as `table` says.
+    fn with_table(config: Config, kinds: Kinds, table: EntryTable) -> Self {
         for count in [kinds.ranks, kinds.classes] {
             let counts = count.is_power_of_two() && usize::from(count) <= KINDS_MAX;
             assert!(counts, "1, 2 or 4 ranks and classes, not {count}");
         }
-        let stages = Stages::of(kinds);
-        let back = BackStages { gen_out: stages.rings + 1, sent: stages.sent };
+        let stages = Stages::of(kinds, table);
         let feed = Feed::Tokens { ranked: kinds.ranks > 1 };
-        let mut front = Front::new(Self::NAME, feed, config, back);
+        let mut front = Front::new(Self::NAME, feed, config, stages.back());
         (front.classes, front.servers) = (kinds.classes, config.servers);
-        let memory = RainMemory::new(&mut front.layout, &config, kinds, stages, &columns(stages.rings));
+        let memory = RainMemory::new(&mut front.layout, &config, kinds, stages);
         let engine = (config.servers > 0)
-            .then(|| RdmaEngine::new(&mut front.layout, &config, kinds.classes, stages.rings + 3));
+            .then(|| RdmaEngine::new(&mut front.layout, &config, kinds.classes, stages.servers()));
         Self { front, memory, engine }
     }
 }

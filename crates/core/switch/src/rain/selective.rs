@@ -26,7 +26,6 @@ use sluice_wire::tables::{Feed, KINDS_MAX, SliceState};
 use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Submit, Sweep, WorkerId};
 
 use super::fill::Fill;
-use super::memory::narrow_columns;
 use super::notes::{Round, TokenStep};
 use super::rings::RingSet;
 use super::stages::Stages;
@@ -35,7 +34,7 @@ use super::tokens::{self, ParkedToken};
 use super::{ROUNDS_MAX, Rain, is_late};
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask};
-use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::front::{Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Cargo, Circulating, Parked, Verdict};
 use crate::rdma_engine::RdmaEngine;
@@ -83,8 +82,7 @@ impl Selective {
     pub fn new(config: Config) -> Self {
         let words = Fill::words(KINDS);
         let stages = Stages::behind(2 * words);
-        let back = BackStages { gen_out: stages.rings + 1, sent: stages.sent };
-        let mut front = Front::new(Self::NAME, Feed::TOKENS, config, back);
+        let mut front = Front::new(Self::NAME, Feed::TOKENS, config, stages.back());
         (front.classes, front.kinds, front.servers) = (KINDS, KINDS, config.servers);
         let slices = config.slices as usize;
         let layout = &mut front.layout;
@@ -97,8 +95,8 @@ impl Selective {
         let tokens = tokens::rings_of(layout, &config, KINDS, stages);
         let sort = tasks::sort(&config, KINDS);
         layout.queue(u32::from(config.slices) * u32::from(KINDS) * sort.cells);
-        let tasks = RingSet::new(layout, &config, sort, stages.heads, &narrow_columns(stages.rings));
-        let engine = (config.servers > 0).then(|| RdmaEngine::new(layout, &config, KINDS, stages.rings + 3));
+        let tasks = RingSet::new(layout, &config, sort, stages.heads, &stages.table.tasks(stages.rings));
+        let engine = (config.servers > 0).then(|| RdmaEngine::new(layout, &config, KINDS, stages.servers()));
         Self { front, turn, parked, tokens, waiting, tasks, engine, patience: 0 }
     }
 

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings, ProgramTraits, Published};
+use crate::settings::{About, ProgramSettings, ProgramTraits, Published, TASKS_MAX, TOKENS_MAX};
 
 /// The default number of tokens of each worker.
 const DEPTH: u8 = 2;
@@ -222,7 +222,7 @@ impl ProgramSettings for Settings {
     fn take(&mut self, argument: &str) -> Option<()> {
         self.read(argument)?;
         // A program with labels tells tasks apart by what they need, and so excludes ranks and classes.
-        // A target's window needs the unit that the ranks' second column needs.
+        // A target beside ranks was not built.
         let is_plain = !self.ranked && !self.labels && self.classes == 1;
         let fits = !(self.ranked && (self.labels || self.targets))
             && !(self.labels && (self.targets || self.classes > 1))
@@ -232,7 +232,12 @@ impl ProgramSettings for Settings {
 
     fn traits(&self) -> ProgramTraits {
         let classes = if self.labels { KINDS_MAX as u8 } else { self.classes };
+        let token_rings = if self.labels { classes } else { self.ranks() };
+        let is_counted = classes > 1 || token_rings > 1;
         ProgramTraits {
+            tasks_max: if is_counted { TASKS_MAX / 2 } else { TASKS_MAX },
+            tokens_max: if is_counted { TOKENS_MAX * 2 } else { TOKENS_MAX },
+            token_rings,
             adaptive: self.adaptive,
             writes_ahead: true,
             hosts_choose_depth: true,
@@ -246,7 +251,7 @@ impl ProgramSettings for Settings {
             patience: self.patience,
             early: self.early,
             // Rain §4. No other paper gives figures for this program.
-            published: Some(Published { stages: 11, sram: 0.241, entries: 128 * 1024 }),
+            published: Some(Published { stages: 11, sram: 0.241, entries: TASKS_MAX }),
             ..ProgramTraits::new(self.tokens, Feed::Tokens { ranked: self.ranked })
         }
     }

@@ -4,6 +4,8 @@ use sluice_wire::Serial;
 use sluice_wire::tables::RingCounts;
 
 use super::halves::Halves;
+use super::memory::{EntryTable, HALF};
+use crate::front::BackStages;
 use crate::pipeline::Register;
 
 /// How many kinds of tokens and tasks a slice tells apart: each a power of two, at most 4.
@@ -29,9 +31,8 @@ pub(super) struct Stages {
     pub(super) heads: u8,
     /// The first stage of the rings.
     pub(super) rings: u8,
-    /// The stage of the workers' counters, behind the generation of a token that was taken, and behind the
-    /// time and budget of a task that was taken.
-    pub(super) sent: u8,
+    /// What stands there and behind.
+    pub(super) table: EntryTable,
 }
 
 impl Stages {
@@ -39,18 +40,26 @@ impl Stages {
     pub(super) const BALANCE: u8 = 2;
 
     /// A packet passes the counts of ranks or those of classes, never both; so they share stages.
-    pub(super) fn of(kinds: Kinds) -> Self {
+    pub(super) fn of(kinds: Kinds, table: EntryTable) -> Self {
         let counts = Self::BALANCE + 1;
         let heads = counts + Halves::levels(kinds.ranks).max(Halves::levels(kinds.classes));
-        let rings = heads + 1;
-        Self { counts, heads, rings, sent: rings + 3 }
+        Self { counts, heads, rings: heads + 1, table }
     }
 
     /// The stages behind so many stages of counts, with tokens of several kinds.
     pub(super) const fn behind(counts: u8) -> Self {
         let heads = Self::BALANCE + counts;
-        let rings = heads + 1;
-        Self { counts: Self::BALANCE, heads, rings, sent: rings + 3 }
+        Self { counts: Self::BALANCE, heads, rings: heads + 1, table: HALF }
+    }
+
+    /// The stages of the front's registers behind the queue.
+    pub(super) const fn back(&self) -> BackStages {
+        BackStages { gen_out: self.rings + self.table.gen_out, sent: self.rings + self.table.sent }
+    }
+
+    /// The stage of the servers' rows.
+    pub(super) const fn servers(&self) -> u8 {
+        self.rings + self.table.servers
     }
 }
 

@@ -14,7 +14,7 @@ use super::rings::{RingSet, Sort};
 use super::stages::Stages;
 use crate::config::Config;
 use crate::entry::WaitingTask;
-use crate::pipeline::{Column, Layout, Pass, Register};
+use crate::pipeline::{Layout, Pass, Register};
 
 /// One of so many tokens of a slice wishes for a class other than the first. Tokens that find no task
 /// waiting count too: no task waits for a turn then.
@@ -54,19 +54,13 @@ pub(super) fn wish(turn: &mut Register<u16>, pass: &mut Pass, row: usize, last: 
 }
 
 impl WaitingTasks {
-    pub(super) fn new(
-        layout: &mut Layout,
-        config: &Config,
-        columns: &[Column],
-        classes: u8,
-        stages: Stages,
-    ) -> Self {
+    pub(super) fn new(layout: &mut Layout, config: &Config, classes: u8, stages: Stages) -> Self {
         let slices = config.slices as usize;
         let sort = sort(config, classes);
         layout.queue(u32::from(config.slices) * u32::from(classes) * sort.cells);
         let turn = (classes > 1).then(|| turns(layout, slices));
         let counts = Halves::new(layout, ["class halves", "classes"], stages.counts, slices, classes);
-        let rings = RingSet::new(layout, config, sort, stages.heads, columns);
+        let rings = RingSet::new(layout, config, sort, stages.heads, &stages.table.tasks(stages.rings));
         let last_turn = if classes > 1 { last_turn(classes) } else { 0 };
         Self { turn, last_turn, counts, rings }
     }

@@ -3,8 +3,6 @@
 //! Each rank of a slice has a ring, and the tokens in each ring are counted (module `halves`). The last
 //! rank stands for all beyond it. With one rank there is one ring and no count.
 
-use alloc::vec::Vec;
-
 use sluice_wire::tables::RingCounts;
 use sluice_wire::{Generation, Rank, SliceId, WorkerId};
 
@@ -12,7 +10,7 @@ use super::halves::{Found, Halves};
 use super::rings::{RingSet, Sort};
 use super::stages::Stages;
 use crate::config::Config;
-use crate::pipeline::{Column, Layout, Pass};
+use crate::pipeline::{Layout, Pass};
 
 /// A token as an entry of its ring.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,16 +18,6 @@ pub(super) struct ParkedToken {
     pub(super) worker: WorkerId,
     pub(super) generation: Generation,
 }
-
-/// The columns of a token in one word.
-const TOGETHER: &[Column] = &[Column { name: "token", stage: 0, bits: 16 + 32 }];
-
-/// The columns of a token in one of several rings, for which one word does not fit a stage. The generation
-/// stands in a later column, and is compared there.
-const BY_RANK: &[Column] = &[
-    Column { name: "token: worker", stage: 0, bits: 16 },
-    Column { name: "token: generation", stage: 2, bits: 32 },
-];
 
 /// The rings of parked tokens of all slices.
 #[derive(Debug)]
@@ -45,9 +33,7 @@ pub(super) fn rings_of(
     each: u8,
     stages: Stages,
 ) -> RingSet<ParkedToken> {
-    let columns = if each > 1 { BY_RANK } else { TOGETHER };
-    let columns: Vec<Column> =
-        columns.iter().map(|of| Column { stage: stages.rings + of.stage, ..*of }).collect();
+    let columns = stages.table.tokens(stages.rings);
     let (head, tail, ring) = ("token head", "token tail", "token ring");
     let sort = Sort { head, tail, ring, each, cells: config.tokens_per_slice };
     RingSet::new(layout, config, sort, stages.heads, &columns)

@@ -1,5 +1,5 @@
-//! A waiting task keeps the lower half of its incarnation; the upper half is that of its client's row when the
-//! task leaves.
+//! A waiting task keeps the lower half of its incarnation; the upper half is that of its client's row when
+//! the task leaves.
 
 use sluice_switch::Verdict;
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp};

@@ -117,6 +117,12 @@ fn a_load_is_a_share_of_what_those_can_serve_who_may() {
 fn each_slice_has_labels_of_its_own() {
     let mut point = point("rain:2,labels", &needed(), 0.4);
     point.slices = Some(vec![("get".to_owned(), 16), ("scan".to_owned(), 16)]);
+    let why = point.check().unwrap_err().to_string();
+    assert!(
+        why.contains("65536 places for 2 slices of 4 classes") && why.contains("to 8160 at most"),
+        "{why}"
+    );
+    point.testbed.queue = 8_160;
     let measured = run(&point);
     assert_eq!(measured.gauges.labels_met, Some(1.0));
     point.slices = Some(vec![("scan".to_owned(), 16), ("get".to_owned(), 16)]);
@@ -133,7 +139,8 @@ fn depths_that_are_found_at_run_time_go_with_labels() {
     let measured = run(&adaptive);
     assert_eq!(measured.gauges.labels_met, Some(1.0));
     let slices = Some(vec![("get".to_owned(), 16), ("scan".to_owned(), 16)]);
-    let measured = run(&Point { slices, ..adaptive });
+    let testbed = Testbed { queue: 4_096, ..adaptive.testbed.clone() };
+    let measured = run(&Point { slices, testbed, ..adaptive });
     assert_eq!(measured.gauges.labels_met, Some(1.0), "also where workers are lent");
 }
 
