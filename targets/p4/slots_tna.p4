@@ -77,11 +77,14 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
         gets_copy = 1;
     }
 
-    /* One entry for a server that gets every copy, otherwise one for each of its turns. */
+    /*
+     * One entry for a server that gets every copy, otherwise one for each of its turns. The key is narrow, so that it
+     * takes one block of TCAM for 512 entries.
+     */
     table turns {
         key = {
-            hdr.bridge.slice: ternary;
-            server: ternary;
+            hdr.bridge.slice[7:0]: ternary @name("slice");
+            server[7:0]: ternary @name("server");
             hdr.bridge.ticket[SLICE_BITS + TURN_BITS - 1:SLICE_BITS]: ternary @name("turn");
         }
         actions = { is_turn; @defaultonly NoAction; }

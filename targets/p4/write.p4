@@ -94,7 +94,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
         become_write();
         if (gets_copy == 1) {
             RUN(next_number, server, number);
-            COUNT(written, server);
+            COUNT(written, server[7:0]);
         } else {
             hdr.bridge.to = TO_NOBODY;
         }

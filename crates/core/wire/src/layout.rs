@@ -33,6 +33,12 @@ pub const fn trailer_bytes(task: usize) -> usize {
     if task > INLINE_BYTES { task.next_multiple_of(4) - task + ICRC_BYTES } else { 0 }
 }
 
+/// How many bytes of a payload fit a datagram of at most so many bytes, in any kind but SUBMIT.
+pub const fn payload_bytes_max(datagram: usize) -> usize {
+    let behind = datagram.saturating_sub(HEADER_BYTES);
+    if behind < MAX_PAYLOAD_BYTES { behind } else { MAX_PAYLOAD_BYTES }
+}
+
 /// How many bytes of a large task a SUBMIT brings if the datagram has at most so many bytes.
 pub const fn first_bytes_max(datagram: usize) -> usize {
     (datagram.saturating_sub(HEADER_BYTES) / 4 * 4).saturating_sub(ICRC_BYTES)

@@ -8,8 +8,8 @@ use proptest::sample::{Index, select};
 use sluice_wire::{
     Dispatch, EncodeError, HEADER_BYTES, Handle, Incarnation, Kind, MAX_PAYLOAD_BYTES, Packet, ParseError,
     Payload, Place, RejectReason, SLOT_HEAD_BYTES, Serial, SliceId, Submit, TaskId, TaskJob, VERSION,
-    check_large, descriptor_len, encode, encoded_len, first_bytes_max, large_descriptor, parse, read_slot,
-    roce::write_len, slot_head, trailer_bytes,
+    check_large, descriptor_len, encode, encoded_len, first_bytes_max, large_descriptor, parse, payload_bytes_max,
+    read_slot, roce::write_len, slot_head, trailer_bytes,
 };
 
 fn encoded(packet: &Packet, body: &[u8]) -> Vec<u8> {
@@ -167,6 +167,8 @@ fn a_first_packet_is_as_long_as_its_datagram_allows() {
         assert!(fits <= datagram && datagram < more, "{most} bytes in {datagram}");
     }
     assert_eq!(first_bytes_max(HEADER_BYTES), 0);
+    let largest = [HEADER_BYTES, 1_472, 65_507].map(payload_bytes_max);
+    assert_eq!(largest, [0, 1_472 - HEADER_BYTES, MAX_PAYLOAD_BYTES]);
 }
 
 #[test]
