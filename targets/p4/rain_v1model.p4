@@ -244,13 +244,7 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
             if (hdr.udp.length == UDP_BYTES) {
                 hdr.body.setInvalid();
             }
-            if (hdr.sluice.isValid()) {
-                hdr.padding[0].setInvalid();
-                hdr.padding[1].setInvalid();
-                hdr.padding[2].setInvalid();
-                hdr.icrc.setInvalid();
-            }
-            /* A chip cannot cut a packet: there the rest stays in the frame behind the datagram. */
+            /* A chip cannot cut a packet: there a trailer and the like stay in the frame behind the datagram. */
             if (hdr.ipv4.isValid()) {
                 truncate(14 + 20 + (16w0 ++ hdr.udp.length));
             } else {

@@ -8,9 +8,7 @@ use std::path::Path;
 
 use sluice_conformance::Vector;
 use sluice_conformance::cover::cover;
-use sluice_conformance::explore::{
-    explore, explore_hours, explore_servers, explore_targets, laps, trailers,
-};
+use sluice_conformance::explore::{explore, explore_hours, explore_servers, explore_targets, laps, trailers};
 
 fn main() -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../targets/vectors");

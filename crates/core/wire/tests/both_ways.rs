@@ -8,8 +8,8 @@ use proptest::sample::{Index, select};
 use sluice_wire::{
     Dispatch, EncodeError, HEADER_BYTES, Handle, Incarnation, Kind, MAX_PAYLOAD_BYTES, Packet, ParseError,
     Payload, Place, RejectReason, SLOT_HEAD_BYTES, Serial, SliceId, Submit, TaskId, TaskJob, VERSION,
-    check_large, descriptor_len, encode, encoded_len, first_bytes_max, large_descriptor, parse, payload_bytes_max,
-    read_slot, roce::write_len, slot_head, trailer_bytes,
+    check_large, descriptor_len, encode, encoded_len, first_bytes_max, large_descriptor, parse,
+    payload_bytes_max, read_slot, roce::write_len, slot_head, trailer_bytes,
 };
 
 fn encoded(packet: &Packet, body: &[u8]) -> Vec<u8> {

@@ -8,8 +8,8 @@ use sluice_host::worker::{Action, EarlySettings, RemainingTime, Worker, WorkerSe
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
-    Dispatch, Endpoint, Epoch, Generation, Nanos, Need, Packet, Payload, Place, Reply,
-    TASK_BYTES_MAX, TaskId, TaskType, WorkerId, check_large, encode, parse, payload_bytes_max,
+    Dispatch, Endpoint, Epoch, Generation, Nanos, Need, Packet, Payload, Place, Reply, TASK_BYTES_MAX,
+    TaskId, TaskType, WorkerId, check_large, encode, parse, payload_bytes_max,
 };
 
 use super::agent_reporter::AgentReporter;
