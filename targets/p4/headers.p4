@@ -146,12 +146,14 @@ header round_t {
 
 /* Where a packet goes. */
 const bit<8> TO_NOBODY = 0;
-const bit<8> TO_WORKER = 1;
-const bit<8> TO_CLIENT = 2;
+/* To where it came from. */
+const bit<8> TO_SENDER = 1;
+const bit<8> TO_WORKER = 2;
+const bit<8> TO_CLIENT = 3;
 /* Into the pipeline again. */
-const bit<8> TO_ROUND = 3;
+const bit<8> TO_ROUND = 4;
 /* To the servers of its slice. */
-const bit<8> TO_SERVERS = 4;
+const bit<8> TO_SERVERS = 5;
 
 /* From ingress to egress: what is to be made of the packet, and of what. */
 header bridge_t {
@@ -164,6 +166,7 @@ header bridge_t {
     /* 1 if the task's bytes were written ahead. */
     bit<4> ahead;
     bit<32> epoch;
+    bit<32> generation;
     bit<32> seen;
     bit<32> sent;
     bit<32> now_high;
@@ -171,7 +174,6 @@ header bridge_t {
     bit<32> arrived_high;
     /* Of a task that waited also its age, in the lower 14 bits. */
     bit<32> arrived_low;
-    /* As in `pass_t`. */
     bit<32> ticket;
     bit<16> slice;
     bit<16> occupancy;
@@ -317,7 +319,6 @@ struct pass_t {
     bit<8> task_at_balance;
     bit<8> took;
     int<32> balance;
-    /* The entry's count in its ring, above its slice's number. */
     bit<32> ticket;
     bit<1> ahead;
     bit<8> live;

@@ -15,16 +15,10 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
     const bit<8> MEETS = 8;
 
     REGISTER(bit<32>, int<32>, slice_index_t, SLICES, balance, 0)
-    /*
-     * A count above its slice's number, so that the low bits of the word are an index: the chip would need a stage to
-     * put count and number together. The driver writes the numbers. The slices' rings interleave.
-     */
-    const bit<32> ONE_MORE = 1 << SLICE_BITS;
-
-    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_head, 0)
-    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_tail, 0)
-    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_head, 0)
-    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_tail, 0)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_head, COUNTERS_START)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_tail, COUNTERS_START)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_head, COUNTERS_START)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_tail, COUNTERS_START)
 
     ACCESS(token_comes, balance, bit<32>, int<32>, slice_index_t, int<32>) {
         result = value;
@@ -56,22 +50,22 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
 
     ACCESS(next_token_head, token_head, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
-        value = value + ONE_MORE;
+        value = value + 1;
     } DONE(token_head, bit<32>)
 
     ACCESS(next_token_tail, token_tail, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
-        value = value + ONE_MORE;
+        value = value + 1;
     } DONE(token_tail, bit<32>)
 
     ACCESS(next_task_head, task_head, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
-        value = value + ONE_MORE;
+        value = value + 1;
     } DONE(task_head, bit<32>)
 
     ACCESS(next_task_tail, task_tail, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
-        value = value + ONE_MORE;
+        value = value + 1;
     } DONE(task_tail, bit<32>)
 
     action refuse(bit<8> why) {
@@ -83,20 +77,20 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
         pass.role = ROLE_ASKS;
         hdr.bridge.made = KIND_ANSWER;
         hdr.bridge.code = 7w0 ++ pass.open;
-        hdr.sluice.generation = pass.generation;
-        hdr.bridge.to = TO_WORKER;
+        hdr.bridge.generation = pass.generation;
+        hdr.bridge.to = TO_SENDER;
     }
 
     action notice() {
         pass.refusal = REFUSAL_WRONG_EPOCH;
         hdr.bridge.made = KIND_NOTICE;
-        hdr.bridge.to = TO_CLIENT;
+        hdr.bridge.to = TO_SENDER;
     }
 
     action reject(bit<8> why) {
         hdr.bridge.made = KIND_REJECT;
         hdr.bridge.code = why;
-        hdr.bridge.to = TO_CLIENT;
+        hdr.bridge.to = TO_SENDER;
     }
 
     action let_token_in() {

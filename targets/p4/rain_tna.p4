@@ -18,7 +18,6 @@
 
 parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out ingress_intrinsic_metadata_t intrinsic) {
     FrameParser() frame;
-    SluiceParser() inner;
 
     state start {
         packet.extract(intrinsic);
@@ -32,9 +31,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out i
 
     state recirculated {
         packet.extract(hdr.round);
-        pass.is_control = 1;
-        inner.apply(packet, hdr, pass);
-        transition accept;
+        transition controlled;
     }
 
     state controlled {
@@ -59,7 +56,7 @@ control Ingress(inout headers_t hdr, inout pass_t pass, in ingress_intrinsic_met
         if (pass.is_packet == 1) {
             rain.apply(hdr, pass, 16w0 ++ from_parser.global_tstamp);
         }
-        if (pass.is_packet == 0 || hdr.bridge.to == TO_NOBODY) {
+        if (hdr.bridge.to == TO_NOBODY) {
             for_deparser.drop_ctl = 1;
         } else if (hdr.bridge.to == TO_ROUND) {
             for_tm.ucast_egress_port = ROUND_PORT;
@@ -76,27 +73,40 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in pass_t pass,
     apply {
         packet.emit(hdr.bridge);
         packet.emit(hdr.round);
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
+        packet.emit(hdr.udp);
         packet.emit(hdr.sluice);
     }
 }
 
 struct egress_t {
+    pass_t pass;
+    /* The sum of what lies behind the header. */
+    bit<16> rest;
 }
 
-/* Of a packet that recirculates nothing but the bridge is parsed: the rest goes on as it is. */
 parser EgressParser(packet_in packet, out headers_t hdr, out egress_t meta,
                     out egress_intrinsic_metadata_t intrinsic) {
+    FrameParser() frame;
+
     state start {
         packet.extract(intrinsic);
         packet.extract(hdr.bridge);
         transition select(hdr.bridge.to) {
-            TO_ROUND: accept;
+            TO_ROUND: recirculates;
             default: leaves;
         }
     }
 
+    state recirculates {
+        packet.extract(hdr.round);
+        transition leaves;
+    }
+
     state leaves {
-        packet.extract(hdr.sluice);
+        frame.apply(packet, hdr, meta.pass);
         transition accept;
     }
 }
@@ -135,6 +145,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_t meta,
                 hdr.ipv4.version_ihl, hdr.ipv4.service, hdr.ipv4.length, hdr.ipv4.id, hdr.ipv4.fragment,
                 hdr.ipv4.hops, hdr.ipv4.protocol, hdr.ipv4.from, hdr.ipv4.to });
         }
+        packet.emit(hdr.round);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv6);

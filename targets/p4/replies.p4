@@ -12,12 +12,10 @@ control Replies(inout headers_t hdr) {
     bit<32> at_2 = 0;
     bit<32> at_3 = 0;
     bit<16> at_port = 0;
-    bit<32> incarnation_high = 0;
 
     Telemetry() telemetry;
 
-    action client_is(bit<32> ip_0, bit<32> ip_1, bit<32> ip_2, bit<32> ip_3, bit<16> port, bit<32> life) {
-        incarnation_high = life;
+    action client_is(bit<32> ip_0, bit<32> ip_1, bit<32> ip_2, bit<32> ip_3, bit<16> port) {
         at_0 = ip_0;
         at_1 = ip_1;
         at_2 = ip_2;
@@ -25,7 +23,7 @@ control Replies(inout headers_t hdr) {
         at_port = port;
     }
 
-    /* Where a DISPATCH says that the answer goes, and what an entry leaves out of the incarnation. */
+    /* Where a DISPATCH says that the answer goes. */
     table client_ends {
         key = { hdr.sluice.client: exact; }
         actions = { client_is; @defaultonly NoAction; }
@@ -95,6 +93,7 @@ control Replies(inout headers_t hdr) {
     }
 
     action answer() {
+        hdr.sluice.generation = hdr.bridge.generation;
         hdr.sluice.word_0 = hdr.bridge.seen;
         hdr.sluice.word_1 = hdr.bridge.sent;
         hdr.sluice.occupancy = 0;
@@ -139,9 +138,6 @@ control Replies(inout headers_t hdr) {
         if (hdr.bridge.made != KIND_NONE) {
             begin();
         }
-        if (hdr.bridge.waited == 1) {
-            hdr.sluice.incarnation_high = incarnation_high;
-        }
         if (hdr.bridge.made == KIND_ANSWER) {
             answer();
             if (hdr.bridge.code == 0) {
@@ -159,7 +155,7 @@ control Replies(inout headers_t hdr) {
             if (hdr.bridge.waited == 1 && hdr.sluice.length > INLINE_BYTES) {
                 if (hdr.bridge.ahead == 1) {
                     hdr.sluice.code = PLACE_AHEAD;
-                    hdr.sluice.key = hdr.bridge.ticket >> SLICE_BITS;
+                    hdr.sluice.key = hdr.bridge.ticket;
                     hdr.sluice.slice = hdr.bridge.slice;
                 } else {
                     hdr.sluice.code = PLACE_AT_CLIENT;
@@ -169,10 +165,7 @@ control Replies(inout headers_t hdr) {
     }
 }
 
-/*
- * The headers below ours, written anew: egress of the chip has not seen those that came. Who is answered has shown
- * that it is where its row says.
- */
+/* The headers below ours. */
 control Addresses(inout headers_t hdr, in bit<16> server) {
     bit<1> is_v4 = 0;
     bit<32> to_0 = 0;
@@ -194,25 +187,43 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
         own_link = from;
     }
 
-    table worker_hosts {
+    table worker_ends {
         key = { hdr.sluice.worker: exact; }
         actions = { goes_to; @defaultonly NoAction; }
         default_action = NoAction;
         size = WORKERS;
     }
 
-    table client_hosts {
+    table swept_ends {
         key = { hdr.sluice.client: exact; }
         actions = { goes_to; @defaultonly NoAction; }
         default_action = NoAction;
         size = CLIENTS;
     }
 
-    table server_hosts {
+    table server_ends {
         key = { server: exact; }
         actions = { goes_to; @defaultonly NoAction; }
         default_action = NoAction;
         size = SERVERS;
+    }
+
+    action swap() {
+        to_port = hdr.udp.from;
+        next_hop = hdr.ethernet.from;
+        own_link = hdr.ethernet.to;
+    }
+
+    action swap_4() {
+        to_2 = 0xffff;
+        to_3 = hdr.ipv4.from;
+    }
+
+    action swap_6() {
+        to_0 = hdr.ipv6.from_0;
+        to_1 = hdr.ipv6.from_1;
+        to_2 = hdr.ipv6.from_2;
+        to_3 = hdr.ipv6.from_3;
     }
 
     action leave_by_ipv4(bit<32> own) {
@@ -263,27 +274,28 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
 
     apply {
         if (hdr.bridge.to == TO_WORKER) {
-            worker_hosts.apply();
+            worker_ends.apply();
         } else if (hdr.bridge.to == TO_CLIENT) {
-            client_hosts.apply();
+            swept_ends.apply();
         } else if (hdr.bridge.to == TO_SERVERS) {
-            server_hosts.apply();
+            server_ends.apply();
+        } else {
+            swap();
+            if (hdr.ipv4.isValid()) {
+                swap_4();
+            } else {
+                swap_6();
+            }
         }
         if (to_0 == 0 && to_1 == 0 && to_2 == 0xffff) {
             is_v4 = 1;
         }
-        hdr.udp.setValid();
         /* Only a DISPATCH of a task that met a token brings the task's bytes along. */
-        if (hdr.bridge.to != TO_SERVERS) {
-            if (hdr.bridge.made == KIND_DISPATCH && hdr.bridge.waited == 0 && hdr.sluice.length > INLINE_BYTES) {
-                hdr.udp.length = UDP_BYTES + hdr.sluice.length;
-            } else {
-                hdr.udp.length = UDP_BYTES;
-            }
+        if (hdr.bridge.to != TO_SERVERS && (hdr.bridge.made != KIND_DISPATCH || hdr.bridge.waited == 1)) {
+            hdr.udp.length = UDP_BYTES;
         }
         hdr.udp.from = SWITCH_PORT;
         hdr.udp.to = to_port;
-        hdr.ethernet.setValid();
         hdr.ethernet.to = next_hop;
         hdr.ethernet.from = own_link;
         own_addresses.apply();

@@ -11,7 +11,6 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
     bit<32> rank = 0;
     bit<32> members = 0;
     bit<32> copies = 0;
-    bit<32> ticket = 0;
     bit<32> turn = 0;
     bit<32> place = 0;
 
@@ -46,9 +45,8 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
     apply {
         rings.apply();
         groups.apply();
-        ticket = hdr.bridge.ticket >> SLICE_BITS;
         /* The servers of a slice take turns: the remainder of the ticket. */
-        hash(turn, HashAlgorithm.identity, 32w0, { ticket }, members);
+        hash(turn, HashAlgorithm.identity, 32w0, { hdr.bridge.ticket }, members);
         place = rank - turn;
         if (rank < turn) {
             place = place + members;
@@ -57,7 +55,7 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
         if (has_ring == 1 && (copies == 0 || place < copies)) {
             gets_copy = 1;
         }
-        address = address + (32w0 ++ (ticket & slots_less_one)) * (32w0 ++ slot_bytes);
+        address = address + (32w0 ++ (hdr.bridge.ticket & slots_less_one)) * (32w0 ++ slot_bytes);
         hdr.write.address_high = address[63:32];
         hdr.write.address_low = address[31:0];
     }

@@ -8,6 +8,8 @@
 #define TOKENS_P4
 
 control Tokens(inout headers_t hdr, inout pass_t pass) {
+    token_index_t index;
+
     REGISTER(bit<16>, bit<16>, token_index_t, TOKENS, token_worker, 0)
     REGISTER(bit<32>, bit<32>, token_index_t, TOKENS, token_generation, 0)
     REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, gen_out, 0)
@@ -55,11 +57,11 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     } DONE(seen_out, bit<32>)
 
     action park() {
-        RUN_ONLY(keep_worker, (token_index_t) pass.ticket);
+        RUN_ONLY(keep_worker, index);
     }
 
     action take() {
-        RUN(take_worker, (token_index_t) pass.ticket, hdr.sluice.worker);
+        RUN(take_worker, index, hdr.sluice.worker);
     }
 
     table token_worker_column {
@@ -73,11 +75,11 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     action park_generation() {
-        RUN_ONLY(keep_generation, (token_index_t) pass.ticket);
+        RUN_ONLY(keep_generation, index);
     }
 
     action fetch_generation() {
-        RUN(take_generation, (token_index_t) pass.ticket, hdr.sluice.generation);
+        RUN(take_generation, index, hdr.sluice.generation);
     }
 
     table token_generation_column {
@@ -126,29 +128,31 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         hdr.round.arrived_low = hdr.bridge.arrived_low;
     }
 
-    action dispatch() {
+    action dispatch_to_sender() {
         hdr.bridge.made = KIND_DISPATCH;
-        hdr.bridge.to = TO_WORKER;
+        hdr.bridge.to = TO_SENDER;
     }
 
-    action dispatch_by_link() {
-        dispatch();
+    action dispatch_to_worker() {
+        hdr.bridge.made = KIND_DISPATCH;
+        hdr.bridge.to = TO_WORKER;
         pass.link = pass.worker_link;
     }
 
     apply {
+        index = ((slice_index_t) pass.slice) ++ pass.ticket[TOKEN_BITS - 1:0];
         token_worker_column.apply();
         token_generation_column.apply();
         if (pass.ring == RING_TAKE_TOKEN || hdr.sluice.kind == KIND_SWEEP) {
             worker_links.apply();
         }
-        if (pass.ring == RING_TAKE_TOKEN) {
+        if (pass.ring == RING_TAKE_TOKEN && pass.worker_there == 1) {
             RUN(is_of_generation, hdr.sluice.worker, pass.live);
         }
 
         if (pass.role == ROLE_TASK && pass.ring == RING_TAKE_TOKEN) {
-            if (pass.live == 1 && pass.worker_there == 1) {
-                dispatch_by_link();
+            if (pass.live == 1) {
+                dispatch_to_worker();
                 hdr.bridge.waited = 0;
                 hdr.bridge.occupancy = 0;
             } else {
@@ -159,9 +163,9 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
             }
         } else if (pass.role == ROLE_TOKEN && pass.ring == RING_TAKE_TASK) {
             if (hdr.sluice.kind == KIND_SWEEP) {
-                dispatch_by_link();
+                dispatch_to_worker();
             } else {
-                dispatch();
+                dispatch_to_sender();
             }
             hdr.bridge.waited = 1;
             hdr.bridge.occupancy = (bit<16>) (bit<32>) (-1 - pass.balance);
@@ -172,7 +176,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
             go_round(1);
         } else if (pass.role == ROLE_SWEEPS_TOKENS && pass.ring == RING_TAKE_TOKEN) {
             hdr.sluice.occupancy = hdr.sluice.occupancy - 1;
-            if (pass.live == 1 && pass.worker_there == 1) {
+            if (pass.live == 1) {
                 hdr.sluice.code = SWEEP_TOKENS_CARRYING;
             } else {
                 hdr.sluice.code = SWEEP_TOKENS;
@@ -182,7 +186,6 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
             go_round(1);
         } else if (pass.role == ROLE_SWEEPS_TASKS && pass.ring == RING_TAKE_TASK) {
             client_links.apply();
-            hdr.bridge.waited = 1;
             if (pass.client_there == 1) {
                 hdr.bridge.made = KIND_REJECT;
                 hdr.bridge.code = REJECT_NO_WORKERS;
