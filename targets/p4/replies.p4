@@ -291,8 +291,12 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
             is_v4 = 1;
         }
         /* Only a DISPATCH of a task that met a token brings the task's bytes along. */
-        if (hdr.bridge.to != TO_SERVERS && (hdr.bridge.made != KIND_DISPATCH || hdr.bridge.waited == 1)) {
-            hdr.udp.length = UDP_BYTES;
+        if (hdr.bridge.to != TO_SERVERS) {
+            if (hdr.bridge.made == KIND_DISPATCH && hdr.bridge.waited == 0 && hdr.sluice.length > INLINE_BYTES) {
+                hdr.udp.length = UDP_BYTES + hdr.sluice.length;
+            } else {
+                hdr.udp.length = UDP_BYTES;
+            }
         }
         hdr.udp.from = SWITCH_PORT;
         hdr.udp.to = to_port;
