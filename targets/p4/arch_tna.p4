@@ -21,6 +21,15 @@
 #define RUN(NAME, INDEX, RESULT) RESULT = NAME.execute(INDEX)
 #define RUN_ONLY(NAME, INDEX) NAME.execute(INDEX)
 
+/* The chip takes as many low bits of an index as the register needs. */
+#define AT(INDEX, WORD) WORD
+
+#define TICKET_OF(WORD) (WORD >> SLICE_BITS)
+
+/* An action's operands have containers of one width; a hash is written to any. */
+#define MOVER(VALUE, NAME) Hash<VALUE>(HashAlgorithm_t.IDENTITY) NAME;
+#define MOVE(NAME, FROM, TO) TO = NAME.get({ FROM })
+
 #define PREDICATE(FIRST, SECOND) this.predicate(FIRST, SECOND)
 
 #define COUNTER(CELLS, NAME) Counter<bit<64>, bit<8>>(CELLS, CounterType_t.PACKETS) NAME;

@@ -38,6 +38,15 @@
 #define RUN(NAME, INDEX, RESULT) NAME(INDEX, RESULT)
 #define RUN_ONLY(NAME, INDEX) NAME(INDEX)
 
+#define AT(INDEX, WORD) (bit<32>) (INDEX) (WORD)
+
+/* A ticket as packets name it: the count above the slice's number, in 28 bits. */
+#define TICKET_OF(WORD) (WORD >> SLICE_BITS & 0x0fffffff)
+
+/* Moves a part of a field into a narrower one. */
+#define MOVER(VALUE, NAME)
+#define MOVE(NAME, FROM, TO) TO = FROM
+
 /* Four bits of which one is set: bit 0 if neither holds, bit 1 the first, bit 2 the second, bit 3 both. */
 #define PREDICATE(FIRST, SECOND) ((FIRST) ? ((SECOND) ? 8w8 : 8w2) : ((SECOND) ? 8w4 : 8w1))
 

@@ -6,7 +6,63 @@
 #ifndef PARSER_P4
 #define PARSER_P4
 
+/* Nothing is known yet of what becomes of the packet. */
+parser BridgeParser(packet_in packet, inout headers_t hdr) {
+    state start {
+        hdr.bridge.setValid();
+        hdr.bridge.made = KIND_NONE;
+        hdr.bridge.code = 0;
+        hdr.bridge.to = TO_NOBODY;
+        hdr.bridge.waited = 0;
+        hdr.bridge.ahead = 0;
+        hdr.bridge.epoch = 0;
+        hdr.bridge.seen = 0;
+        hdr.bridge.sent = 0;
+        hdr.bridge.zero_0 = 0;
+        hdr.bridge.now_high = 0;
+        hdr.bridge.now_low = 0;
+        hdr.bridge.zero_1 = 0;
+        hdr.bridge.arrived_high = 0;
+        hdr.bridge.arrived_low = 0;
+        hdr.bridge.zero_2 = 0;
+        hdr.bridge.age = 0;
+        hdr.bridge.ticket = 0;
+        hdr.bridge.slice = 0;
+        hdr.bridge.occupancy = 0;
+        transition accept;
+    }
+}
+
+/* What follows the frame's headers, and what follows `round` in a packet that recirculated. */
+parser SluiceParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
+    state start {
+        packet.extract(hdr.sluice);
+        transition select(hdr.sluice.version, hdr.sluice.own_length) {
+            (WIRE_VERSION, HEADER_BYTES): of_a_kind;
+            default: accept;
+        }
+    }
+
+    state of_a_kind {
+        pass.is_packet = 1;
+        transition accept;
+    }
+}
+
+/* A packet that recirculated. */
+parser RoundParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
+    state start {
+        packet.extract(hdr.round);
+        pass.is_round = 1;
+        pass.is_control = 1;
+        pass.round = hdr.round.number;
+        transition accept;
+    }
+}
+
 parser FrameParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
+    SluiceParser() inner;
+
     state start {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.type) {
@@ -50,15 +106,7 @@ parser FrameParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
     }
 
     state sluice {
-        packet.extract(hdr.sluice);
-        transition select(hdr.sluice.version, hdr.sluice.own_length) {
-            (WIRE_VERSION, HEADER_BYTES): of_a_kind;
-            default: accept;
-        }
-    }
-
-    state of_a_kind {
-        pass.is_packet = 1;
+        inner.apply(packet, hdr, pass);
         transition accept;
     }
 }

@@ -10,7 +10,7 @@
 #include "times.p4"
 #include "replies.p4"
 
-control Rain(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
+control Rain(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     Arrival() arrival;
     Sources() sources;
     Queue() queue;
@@ -25,28 +25,12 @@ control Rain(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
     COUNTER(REFUSALS, refused)
 
     apply {
-        hdr.bridge.setValid();
-        hdr.bridge.made = KIND_NONE;
-        hdr.bridge.code = 0;
-        hdr.bridge.to = TO_NOBODY;
-        hdr.bridge.waited = 0;
-        hdr.bridge.ahead = 0;
-        hdr.bridge.generation = 0;
-        hdr.bridge.seen = 0;
-        hdr.bridge.sent = 0;
-        hdr.bridge.ticket = 0;
-        hdr.bridge.slice = 0;
-        hdr.bridge.occupancy = 0;
         pass.refusal = REFUSAL_NONE;
-        arrival.apply(hdr, now);
-        if (hdr.round.isValid()) {
+        arrival.apply(hdr, pass, now);
+        if (pass.is_round == 1) {
             COUNT(rounds_ended, hdr.sluice.kind);
-            pass.round = hdr.round.number;
-            pass.link = hdr.round.link[8:0];
-            hdr.bridge.arrived_high = hdr.round.arrived_high;
-            hdr.bridge.arrived_low = hdr.round.arrived_low;
+            pass.link = hdr.round.link;
             hdr.round.setInvalid();
-            pass.is_round = 1;
         } else {
             COUNT(came, hdr.sluice.kind);
         }
@@ -58,13 +42,14 @@ control Rain(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
 
         hdr.bridge.epoch = pass.epoch;
         hdr.bridge.slice = pass.slice;
-        hdr.bridge.ahead = 3w0 ++ pass.ahead;
+        hdr.bridge.occupancy = pass.occupancy;
+        hdr.bridge.ahead = pass.ahead;
         if (pass.ring == RING_PARK_TASK && pass.ahead == 1) {
             hdr.bridge.to = TO_SERVERS;
         }
         hdr.bridge.ticket = pass.ticket;
         /* A task that recirculates may outlive its client's registration. */
-        if (hdr.bridge.made == KIND_REJECT && hdr.bridge.to == TO_SENDER && pass.known == 0) {
+        if (hdr.bridge.made == KIND_REJECT && hdr.sluice.kind == KIND_SUBMIT && pass.known == 0) {
             hdr.bridge.to = TO_NOBODY;
             pass.refusal = REFUSAL_UNKNOWN_SOURCE;
         }

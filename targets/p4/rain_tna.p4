@@ -17,9 +17,13 @@
 #endif
 
 parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out ingress_intrinsic_metadata_t intrinsic) {
+    BridgeParser() bridge;
     FrameParser() frame;
+    RoundParser() round;
+    SluiceParser() inner;
 
     state start {
+        bridge.apply(packet, hdr);
         packet.extract(intrinsic);
         packet.advance(PORT_METADATA_SIZE);
         transition select(intrinsic.ingress_port) {
@@ -30,8 +34,9 @@ parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out i
     }
 
     state recirculated {
-        packet.extract(hdr.round);
-        transition controlled;
+        round.apply(packet, hdr, pass);
+        inner.apply(packet, hdr, pass);
+        transition accept;
     }
 
     state controlled {
@@ -54,9 +59,9 @@ control Ingress(inout headers_t hdr, inout pass_t pass, in ingress_intrinsic_met
     apply {
         pass.link = intrinsic.ingress_port;
         if (pass.is_packet == 1) {
-            rain.apply(hdr, pass, 16w0 ++ from_parser.global_tstamp);
+            rain.apply(hdr, pass, from_parser.global_tstamp);
         }
-        if (hdr.bridge.to == TO_NOBODY) {
+        if (pass.is_packet == 0 || hdr.bridge.to == TO_NOBODY) {
             for_deparser.drop_ctl = 1;
         } else if (hdr.bridge.to == TO_ROUND) {
             for_tm.ucast_egress_port = ROUND_PORT;
@@ -73,40 +78,27 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in pass_t pass,
     apply {
         packet.emit(hdr.bridge);
         packet.emit(hdr.round);
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.ipv4);
-        packet.emit(hdr.ipv6);
-        packet.emit(hdr.udp);
         packet.emit(hdr.sluice);
     }
 }
 
 struct egress_t {
-    pass_t pass;
-    /* The sum of what lies behind the header. */
-    bit<16> rest;
 }
 
+/* Of a packet that recirculates nothing but the bridge is parsed: the rest goes on as it is. */
 parser EgressParser(packet_in packet, out headers_t hdr, out egress_t meta,
                     out egress_intrinsic_metadata_t intrinsic) {
-    FrameParser() frame;
-
     state start {
         packet.extract(intrinsic);
-        packet.extract(hdr.bridge);
-        transition select(hdr.bridge.to) {
-            TO_ROUND: recirculates;
+        packet.extract(hdr.told);
+        transition select(hdr.told.to) {
+            TO_ROUND: accept;
             default: leaves;
         }
     }
 
-    state recirculates {
-        packet.extract(hdr.round);
-        transition leaves;
-    }
-
     state leaves {
-        frame.apply(packet, hdr, meta.pass);
+        packet.extract(hdr.sluice);
         transition accept;
     }
 }
@@ -118,20 +110,22 @@ control Egress(inout headers_t hdr, inout egress_t meta, in egress_intrinsic_met
     Replies() replies;
     Write() write;
     Addresses() addresses;
+    Lengths() lengths;
 
     apply {
-        if (hdr.bridge.to != TO_ROUND) {
-            if (hdr.bridge.to == TO_SERVERS) {
+        if (hdr.told.to != TO_ROUND) {
+            addresses.apply(hdr, intrinsic.egress_rid);
+            if (hdr.told.to == TO_SERVERS) {
                 write.apply(hdr, intrinsic.egress_rid);
             } else {
                 replies.apply(hdr);
             }
-            addresses.apply(hdr, intrinsic.egress_rid);
-            if (hdr.bridge.to == TO_NOBODY) {
+            lengths.apply(hdr);
+            if (hdr.told.to == TO_NOBODY) {
                 for_deparser.drop_ctl = 1;
             }
         }
-        hdr.bridge.setInvalid();
+        hdr.told.setInvalid();
     }
 }
 
@@ -145,7 +139,6 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_t meta,
                 hdr.ipv4.version_ihl, hdr.ipv4.service, hdr.ipv4.length, hdr.ipv4.id, hdr.ipv4.fragment,
                 hdr.ipv4.hops, hdr.ipv4.protocol, hdr.ipv4.from, hdr.ipv4.to });
         }
-        packet.emit(hdr.round);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv6);

@@ -32,6 +32,8 @@ typedef bit<SLICE_BITS> slice_index_t;
 typedef bit<(SLICE_BITS + TASK_BITS)> task_index_t;
 typedef bit<(SLICE_BITS + TOKEN_BITS)> token_index_t;
 typedef bit<(CLIENT_BITS + REPLAY_BITS)> replay_index_t;
+/* An entry's count in its ring, above its slice's number: its low bits are an index. */
+typedef bit<32> ticket_t;
 typedef bit<16> worker_index_t;
 
 #endif

@@ -17,10 +17,15 @@
 #define TURN_BITS 6
 
 control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
+    bit<32> ticket = 0;
     bit<32> mask = 0;
     bit<32> first = 0;
     bit<32> slot = 0;
     bit<3> size_code = 0;
+
+    action tell_ticket() {
+        ticket = TICKET_OF(hdr.told.ticket);
+    }
 
     /* `size` counts from slots of 64 bytes; `bits` are those of a slot's place in the ring. */
     action is_ring(bit<32> key, bit<32> first_high, bit<32> first_low, bit<32> bits, bit<3> size) {
@@ -32,19 +37,19 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
     }
 
     table rings {
-        key = { hdr.bridge.slice: exact; server: exact; }
+        key = { hdr.told.slice: exact; server: exact; }
         actions = { is_ring; @defaultonly NoAction; }
         default_action = NoAction;
         size = SLICES * SERVERS;
     }
 
-    action shift_6() { slot = hdr.bridge.ticket << 6; }
-    action shift_7() { slot = hdr.bridge.ticket << 7; }
-    action shift_8() { slot = hdr.bridge.ticket << 8; }
-    action shift_9() { slot = hdr.bridge.ticket << 9; }
-    action shift_10() { slot = hdr.bridge.ticket << 10; }
-    action shift_11() { slot = hdr.bridge.ticket << 11; }
-    action shift_12() { slot = hdr.bridge.ticket << 12; }
+    action shift_6() { slot = ticket << 6; }
+    action shift_7() { slot = ticket << 7; }
+    action shift_8() { slot = ticket << 8; }
+    action shift_9() { slot = ticket << 9; }
+    action shift_10() { slot = ticket << 10; }
+    action shift_11() { slot = ticket << 11; }
+    action shift_12() { slot = ticket << 12; }
 
     table shifts {
         key = { size_code: exact; }
@@ -78,9 +83,9 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
      */
     table turns {
         key = {
-            hdr.bridge.slice[7:0]: ternary @name("slice");
+            hdr.told.slice[7:0]: ternary @name("slice");
             server[7:0]: ternary @name("server");
-            hdr.bridge.ticket[TURN_BITS - 1:0]: ternary @name("turn");
+            hdr.told.ticket[SLICE_BITS + TURN_BITS - 1:SLICE_BITS]: ternary @name("turn");
         }
         actions = { is_turn; @defaultonly NoAction; }
         default_action = NoAction;
@@ -89,6 +94,7 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
 
     apply {
         gets_copy = 0;
+        tell_ticket();
         rings.apply();
         turns.apply();
         shifts.apply();

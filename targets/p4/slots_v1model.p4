@@ -11,6 +11,7 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
     bit<32> rank = 0;
     bit<32> members = 0;
     bit<32> copies = 0;
+    bit<32> ticket = 0;
     bit<32> turn = 0;
     bit<32> place = 0;
 
@@ -24,7 +25,7 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
     }
 
     table rings {
-        key = { hdr.bridge.slice: exact; server: exact; }
+        key = { hdr.told.slice: exact; server: exact; }
         actions = { is_ring; NoAction; }
         default_action = NoAction;
         size = SLICES * SERVERS;
@@ -36,7 +37,7 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
     }
 
     table groups {
-        key = { hdr.bridge.slice: exact; }
+        key = { hdr.told.slice: exact; }
         actions = { is_group; NoAction; }
         default_action = NoAction;
         size = SLICES;
@@ -45,8 +46,9 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
     apply {
         rings.apply();
         groups.apply();
+        ticket = TICKET_OF(hdr.told.ticket);
         /* The servers of a slice take turns: the remainder of the ticket. */
-        hash(turn, HashAlgorithm.identity, 32w0, { hdr.bridge.ticket }, members);
+        hash(turn, HashAlgorithm.identity, 32w0, { ticket }, members);
         place = rank - turn;
         if (rank < turn) {
             place = place + members;
@@ -55,7 +57,7 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
         if (has_ring == 1 && (copies == 0 || place < copies)) {
             gets_copy = 1;
         }
-        address = address + (32w0 ++ (hdr.bridge.ticket & slots_less_one)) * (32w0 ++ slot_bytes);
+        address = address + (32w0 ++ (ticket & slots_less_one)) * (32w0 ++ slot_bytes);
         hdr.write.address_high = address[63:32];
         hdr.write.address_low = address[31:0];
     }

@@ -87,7 +87,6 @@ control Write(inout headers_t hdr, in bit<16> server) {
 
     apply {
         hdr.write.setValid();
-        hdr.udp.setValid();
         slots.apply(hdr, server, gets_copy);
         pairs.apply();
         paddings.apply();
@@ -96,7 +95,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
             RUN(next_number, server, number);
             COUNT(written, server[7:0]);
         } else {
-            hdr.bridge.to = TO_NOBODY;
+            hdr.told.to = TO_NOBODY;
         }
         end_with_word();
     }

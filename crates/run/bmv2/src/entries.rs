@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, WorkerRow};
-use sluice_wire::{ClientId, Endpoint, ServerId, SliceId, TaskType, WorkerId};
+use sluice_wire::{ClientId, Endpoint, Incarnation, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::error::Bmv2Error;
 use crate::registers::{egress, of};
@@ -54,7 +54,7 @@ impl Entries {
         runtime.set_default(&of("sources", "life"), &of("sources", "this_epoch"), &epoch)?;
         for at in own {
             let words = words_of(at);
-            let (is_v4, action, data) = if at.ip[..12] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff] {
+            let (is_v4, action, data) = if is_ipv4(at) {
                 (1, "leave_by_ipv4", words[3..].to_vec())
             } else {
                 (0, "leave_by_ipv6", words.to_vec())
@@ -128,7 +128,7 @@ impl Entries {
             egress("write", name)
         })?;
         let end = row.map(|row| ("goes_to", way_to(&row.at)));
-        self.write_at(runtime, &egress("addresses", "server_ends"), vec![index], end, |name| {
+        self.write_at(runtime, &egress("addresses", "server_hosts"), vec![index], end, |name| {
             egress("addresses", name)
         })?;
         self.write_groups(runtime).map(Some)
@@ -181,7 +181,7 @@ impl Entries {
 
     fn write_slice(&mut self, runtime: &mut Runtime, slice: SliceId) -> Result<(), Bmv2Error> {
         let open = self.slices[usize::from(slice.0)].open;
-        let is_slice = ("is_slice", vec![vec![u8::from(open)]]);
+        let is_slice = ("is_slice", vec![bytes(slice.0), vec![u8::from(open)]]);
         self.write(runtime, "sources", "slices", vec![bytes(slice.0)], Some(is_slice))
     }
 
@@ -190,8 +190,8 @@ impl Entries {
         let row = slice.map(|slice| (slice, self.slices[usize::from(slice.0)]));
         let in_slice = row.map(|(slice, row)| {
             let full = (row.limit as i32).wrapping_neg().to_be_bytes().to_vec();
-            let fits = i32::from(self.servers.fits(slice)).to_be_bytes().to_vec();
-            ("in_slice", vec![bytes(slice.0), vec![u8::from(row.open)], full, fits])
+            let beyond = self.servers.beyond(slice);
+            ("in_slice", vec![bytes(slice.0), vec![u8::from(row.open)], full, bytes(beyond)])
         });
         self.write(runtime, "sources", "types", vec![bytes(of.0)], in_slice)?;
         let hint = row.map(|(_, row)| {
@@ -230,7 +230,7 @@ impl Entries {
         let link = row.map(|_| ("is_there", vec![bytes(LINK)]));
         self.write(runtime, "tokens", "worker_links", vec![index.clone()], link)?;
         let end = row.map(|row| ("goes_to", way_to(&row.at)));
-        self.write_at(runtime, &egress("addresses", "worker_ends"), vec![index.clone()], end, |name| {
+        self.write_at(runtime, &egress("addresses", "worker_hosts"), vec![index.clone()], end, |name| {
             egress("addresses", name)
         })?;
         if let Some(row) = row {
@@ -277,10 +277,13 @@ impl Entries {
         let link = row.map(|_| ("leads_to", vec![bytes(LINK)]));
         self.write(runtime, "tokens", "client_links", vec![index.clone()], link)?;
         let swept = row.map(|row| ("goes_to", way_to(&row.at)));
-        self.write_at(runtime, &egress("addresses", "swept_ends"), vec![index.clone()], swept, |name| {
+        self.write_at(runtime, &egress("addresses", "client_hosts"), vec![index.clone()], swept, |name| {
             egress("addresses", name)
         })?;
-        let end = row.map(|row| ("client_is", end_of(&row.at)));
+        let end = row.map(|row| {
+            let life = ((row.incarnation.0 >> 32) as u32).to_be_bytes().to_vec();
+            ("client_is", end_of(&row.at).into_iter().chain([life]).collect())
+        });
         self.write_at(runtime, &egress("replies", "client_ends"), vec![index.clone()], end, |name| {
             egress("replies", name)
         })?;
@@ -293,6 +296,13 @@ impl Entries {
             self.write(runtime, "sources", "admitted_tasks", shown, Some(admit))?;
         }
         Ok(Some(()))
+    }
+
+    /// The incarnation of a waiting task, of which the entry has the lower half, and the client's row the
+    /// other.
+    pub(crate) fn incarnation(&self, client: ClientId, low: u32) -> Incarnation {
+        let row = self.clients.get(usize::from(client.0)).and_then(Option::as_ref);
+        Incarnation(row.map_or(0, |row| row.incarnation.0 >> 32 << 32) | u64::from(low))
     }
 
     /// What a SUBMIT of this client has to show.
@@ -376,7 +386,13 @@ fn at_of(index: &[u8], at: &Endpoint) -> Vec<Vec<u8>> {
     [index.to_vec()].into_iter().chain(end_of(at)).collect()
 }
 
+/// Whether an address is an IPv4 address, as IPv4-mapped IPv6.
+fn is_ipv4(at: &Endpoint) -> bool {
+    at.ip[..12] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
+}
+
 /// An address and port, and the Ethernet addresses on the way there.
 fn way_to(at: &Endpoint) -> Vec<Vec<u8>> {
-    end_of(at).into_iter().chain(MACS.map(|mac| mac.to_vec())).collect()
+    let is_ipv4 = vec![u8::from(is_ipv4(at))];
+    end_of(at).into_iter().chain(MACS.map(|mac| mac.to_vec())).chain([is_ipv4]).collect()
 }
