@@ -7,8 +7,8 @@
  * tasks of a slice that waited, as in the model. It is not a cell's number: a task that meets a token takes no
  * slot.
  *
- * A WRITE has 48 bytes less before the task's bytes than a SUBMIT, and up to 7 more behind them. The frame may have
- * no room behind it, so the bytes are moved, and the frame only becomes shorter.
+ * A WRITE has 48 bytes less before the task's bytes than a SUBMIT, and the same zeros behind them. So the frame only
+ * becomes shorter, at its start, and the task's bytes stay where they are.
  */
 #pragma once
 
@@ -22,7 +22,6 @@ enum {
 	/* The path is the one that the connection migrated to; idle adapters set this bit. */
 	MIGRATED = 0x40,
 	PARTITION = 0xffff,
-	ICRC_BYTES = 4,
 };
 
 /* The headers before a task's bytes: BTH, RETH, and the head of a slot. */

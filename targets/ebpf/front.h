@@ -235,7 +235,7 @@ static __always_inline enum verdict dispatch(struct pass *pass, const struct wor
 
 	out->to = row->at;
 	find_way(&out->way, &held->way, &pass->frame.back);
-	out->body = pass->frame.length - HEADER_BYTES;
+	out->body = pass->frame.length - HEADER_BYTES - trailer_bytes(bpf_ntohs(header->task.length));
 	if (out->body && !is_v4(&out->to) && !carry_check(&pass->frame)) {
 		out->body = 0;
 		place = PLACE_AT_CLIENT;

@@ -9,7 +9,11 @@
 #include "frame.h"
 #include "unused.h"
 
-enum { PARSED = -1 };
+enum {
+	PARSED = -1,
+	/* More bytes than any frame of one piece has. */
+	FRAME_MAX = 1 << 15,
+};
 
 /*
  * Whether every field that a kind does not use is zero. With a constant kind the compiler folds the masks into the
@@ -36,17 +40,53 @@ static __always_inline int has_clean_padding(const struct header *header)
 	return length >= INLINE_BYTES || !(bpf_be64_to_cpu(bytes) << (8 * length));
 }
 
-/* Whether as many bytes follow the header as it states. */
-static __always_inline int parse_length(const struct frame *frame, const struct header *header, int elsewhere)
+/* How many zeros follow a task of so many bytes in a SUBMIT: the end of a WRITE. */
+static __always_inline __u32 trailer_bytes(__u32 length)
 {
+	return length > INLINE_BYTES ? (-length & 3) + ICRC_BYTES : 0;
+}
+
+/* Whether as many bytes follow the header as it states, and as its kind has behind them. */
+static __always_inline int parse_length(const struct frame *frame, const struct header *header, __u32 kind)
+{
+	int elsewhere = kind == KIND_DISPATCH && header->code;
+
 	__u32 stated = bpf_ntohs(header->task.length), beside, behind = frame->length - HEADER_BYTES;
 
 	if (stated > PAYLOAD_MAX)
 		return MALFORMED_PAYLOAD_LENGTH;
 	beside = stated > INLINE_BYTES && !elsewhere ? stated : 0;
+	if (kind == KIND_SUBMIT)
+		beside += trailer_bytes(stated);
 	if (behind < beside)
 		return MALFORMED_SHORT;
 	return behind > beside ? MALFORMED_LONG : PARSED;
+}
+
+/*
+ * Whether the bytes behind a large task are zero: the last word, and the end of the word before it, in which the
+ * task ends.
+ */
+static __always_inline int has_clean_trailer(const struct frame *frame, const struct header *header)
+{
+	__u32 length = bpf_ntohs(header->task.length), before = (length - 1) & ~3u;
+	const __be32 *words;
+
+	if (length <= INLINE_BYTES)
+		return 1;
+	/* No frame is that long. The compiler must not find another way to the same offset: the verifier follows one. */
+	asm volatile("" : "+r"(before));
+	if (before > FRAME_MAX)
+		return 0;
+	words = (const void *)(header + 1) + before;
+	if ((const void *)(words + 2) > frame->end)
+		return 0;
+	return !words[1] && !(bpf_ntohl(words[0]) << 8 * ((length - 1) & 3) << 8);
+}
+
+static __always_inline int parse_submit(const struct frame *frame, const struct header *header)
+{
+	return has_clean_padding(header) && has_clean_trailer(frame, header) ? PARSED : MALFORMED_PADDING;
 }
 
 static __always_inline int parse_dispatch(const struct header *header)
@@ -170,7 +210,7 @@ static __always_inline int parse_as(const struct frame *frame, const struct head
 		return MALFORMED_HEADER_LENGTH;
 	if (!unused_is_zero(header, kind))
 		return MALFORMED_UNUSED;
-	length = parse_length(frame, header, kind == KIND_DISPATCH && header->code);
+	length = parse_length(frame, header, kind);
 	if (length != PARSED)
 		return length;
 	if (kind == KIND_TOKEN)
@@ -178,7 +218,7 @@ static __always_inline int parse_as(const struct frame *frame, const struct head
 	if (kind == KIND_PROBE)
 		return PARSED;
 	if (kind == KIND_SUBMIT)
-		return has_clean_padding(header) ? PARSED : MALFORMED_PADDING;
+		return parse_submit(frame, header);
 	return parse_values(frame, header);
 }
 

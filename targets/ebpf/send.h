@@ -50,18 +50,18 @@ static __always_inline void write_ip6(struct ipv6hdr *ip, const struct life *lif
 }
 
 /*
- * The checksum over IPv6. The bytes behind the header and their length did not change, so their part of the sum is
- * kept.
+ * The checksum over IPv6. The bytes behind the header did not change, but for zeros that were cut, so their part of
+ * the sum is kept.
  */
 static __always_inline __be16 check6(struct udphdr *udp, struct header *header, const struct frame *frame, __u32 body)
 {
-	__u64 sum = covered(header, sizeof(struct ipv6hdr));
-	__u16 check;
+	__u64 sum = covered(header, sizeof(struct ipv6hdr)) + (__u64)udp->len + udp->len;
+	__u16 before = ~bpf_htons(sizeof(*udp) + frame->length), check;
 
 	if (body)
-		sum += (__u16)~frame->check + (__u64)(__u32)~frame->covered;
+		sum += (__u16)~frame->check + (__u64)(__u32)~frame->covered + before + before;
 	else
-		sum += (__u64)udp->len + udp->len + bpf_htons(IPPROTO_UDP);
+		sum += bpf_htons(IPPROTO_UDP);
 	check = ~folded(sum);
 	return check ? check : 0xffff;
 }

@@ -59,17 +59,8 @@ struct psn {
 	__u8 unused[60];
 };
 
-enum {
-	/* The largest RDMA MTU. */
-	WRITE_BYTES_MAX = 4096,
-	/* A slot begins with its task's id. */
-	SLOT_HEAD_BYTES = 12,
-};
-
-/* The task's bytes while the headers before them change length, followed by zeros. */
-struct scratch {
-	__u8 bytes[WRITE_BYTES_MAX + 8];
-};
+/* A slot begins with its task's id. */
+enum { SLOT_HEAD_BYTES = 12 };
 
 _Static_assert(sizeof(struct server_rows) == 104 && sizeof(struct ring_rows) == 72, "as the loader has them");
 
@@ -78,13 +69,6 @@ ARRAY(servers, struct server_rows);
 ARRAY(rings, struct ring_rows);
 ARRAY(groups, struct group);
 ARRAY(psns, struct psn);
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
 
 /* The servers' links by index: a WRITE is broadcast over these. */
 struct {

@@ -13,8 +13,10 @@ enum {
 	WIRE_VERSION = 1,
 	HEADER_BYTES = 88,
 	INLINE_BYTES = 8,
-	/* The largest UDP datagram over IPv4, minus the header. */
-	PAYLOAD_MAX = 65507 - HEADER_BYTES,
+	/* The last bytes of a WRITE. */
+	ICRC_BYTES = 4,
+	/* The longest task that fits the largest UDP datagram over IPv4 with its trailer. */
+	PAYLOAD_MAX = (65507 - HEADER_BYTES) / 4 * 4 - ICRC_BYTES,
 };
 
 enum kind {

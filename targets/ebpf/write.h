@@ -4,7 +4,7 @@
 
 #include "send.h"
 
-/* The sum of a task's bytes, derived from the incoming checksum; 0 if there was none. */
+/* The sum of a task's bytes and trailer, derived from the incoming checksum; 0 if there was none. */
 static __always_inline __u16 payload_sum(const struct frame *frame)
 {
 	const struct udphdr *udp = (void *)frame->header - sizeof(*udp);
@@ -68,29 +68,16 @@ static __always_inline int write_below(struct xdp_md *ctx, const struct pass *pa
 static __always_inline int send_write(struct xdp_md *ctx, const struct pass *pass)
 {
 	const struct frame *frame = &pass->frame;
-	__u32 only = 0, length = bpf_ntohs(frame->header->task.length), tail = (-length & 3) + ICRC_BYTES;
-	__u32 at = ETH_HLEN + frame->ip_bytes + sizeof(struct udphdr) + HEADER_BYTES;
-	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &only);
+	__u32 udp_bytes = sizeof(struct udphdr) + frame->length - WRITE_LESS;
 	struct write_head head;
 	__u16 sum = payload_sum(frame);
 
 	fill_write(&head, frame->header, &pass->ahead);
-	/* The compiler knows that it is not zero, and would remove the check that the verifier needs. */
-	asm volatile("" : "+r"(length));
-	if (!scratch || length < 1 || length > WRITE_BYTES_MAX - SLOT_HEAD_BYTES)
-		goto failed;
-	if (bpf_xdp_load_bytes(ctx, at, scratch->bytes, length))
-		goto failed;
-	__builtin_memset(scratch->bytes + length, 0, 8);
-	if (shorten(ctx, WRITE_LESS - tail, at - WRITE_LESS + length + tail))
-		goto failed;
-	if (write_below(ctx, pass, &head, sizeof(struct udphdr) + sizeof(head) + length + tail, sum))
-		goto failed;
-	if (bpf_xdp_store_bytes(ctx, at - WRITE_LESS, scratch->bytes, length + tail))
-		goto failed;
+	if (shorten(ctx, WRITE_LESS, ETH_HLEN + frame->ip_bytes + udp_bytes) ||
+	    write_below(ctx, pass, &head, udp_bytes, sum)) {
+		count(pass->counters, COUNT_SEND_FAILED);
+		return XDP_DROP;
+	}
 	count(pass->counters, COUNT_SENT);
 	return bpf_redirect_map(&server_links, 0, BPF_F_BROADCAST);
-failed:
-	count(pass->counters, COUNT_SEND_FAILED);
-	return XDP_DROP;
 }

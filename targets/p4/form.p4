@@ -23,8 +23,8 @@ const bit<8> MALFORMED_RANGE = 9;
 const bit<8> WELL_FORMED = 0xff;
 const bit<32> MALFORMEDS = 10;
 
-/* The longest payload: the largest UDP datagram over IPv4, less the header. */
-const bit<16> PAYLOAD_MAX = 65419;
+/* The longest task that fits the largest UDP datagram over IPv4 with its trailer. */
+const bit<16> PAYLOAD_MAX = 65412;
 const bit<8> JOB_TASKS_MAX = 5;
 
 control Form(inout headers_t hdr, inout pass_t pass, out bit<8> why) {
@@ -71,6 +71,9 @@ control Form(inout headers_t hdr, inout pass_t pass, out bit<8> why) {
         if (hdr.sluice.length > INLINE_BYTES &&
             !(hdr.sluice.kind == KIND_DISPATCH && hdr.sluice.code != PLACE_HERE)) {
             beside = hdr.sluice.length;
+            if (hdr.sluice.kind == KIND_SUBMIT) {
+                beside = beside + (14w0 ++ (0 - beside)[1:0]) + ICRC_BYTES;
+            }
         }
         if (hdr.sluice.length < INLINE_BYTES) {
             rest = payload << (hdr.sluice.length[3:0] ++ 3w0);
@@ -90,6 +93,12 @@ control Form(inout headers_t hdr, inout pass_t pass, out bit<8> why) {
             why = MALFORMED_SHORT;
         } else if (behind > beside) {
             why = MALFORMED_LONG;
+        } else if (hdr.sluice.kind == KIND_SUBMIT) {
+            if (hdr.icrc.isValid() && hdr.icrc.icrc != 0 || hdr.padding[0].isValid() && hdr.padding[0].zero != 0 ||
+                hdr.padding[1].isValid() && hdr.padding[1].zero != 0 ||
+                hdr.padding[2].isValid() && hdr.padding[2].zero != 0) {
+                why = MALFORMED_PADDING;
+            }
         } else if (hdr.sluice.kind == KIND_TOKEN) {
             if (hdr.sluice.code > 7) {
                 why = MALFORMED_CODE;

@@ -9,6 +9,7 @@ const bit<8> WIRE_VERSION = 1;
 const bit<8> HEADER_BYTES = 88;
 const bit<16> UDP_BYTES = 96;
 const bit<16> INLINE_BYTES = 8;
+const bit<16> ICRC_BYTES = 4;
 /* Whether a task of this length has bytes outside of the header; a chip compares for equality. */
 #define IS_OUTSIDE(LENGTH) (LENGTH[15:3] != 0 && LENGTH != INLINE_BYTES)
 
@@ -235,10 +236,13 @@ header write_t {
     bit<24> qpn;
     bit<8> asks;
     bit<24> psn;
-    bit<64> address;
+    bit<32> address_high;
+    bit<32> address_low;
     bit<32> rkey;
-    bit<32> length;
-    bit<64> incarnation;
+    bit<16> length_high;
+    bit<16> length;
+    bit<32> incarnation_high;
+    bit<32> incarnation_low;
     bit<32> sequence;
 }
 
@@ -249,6 +253,7 @@ header body_t {
     varbit<32672> bytes;
 }
 
+/* Behind a large task: the end of a WRITE, which a SUBMIT brings as zeros. */
 header padding_t {
     bit<8> zero;
 }
@@ -269,9 +274,9 @@ struct headers_t {
     ipv6_t ipv6;
     udp_t udp;
     sluice_t sluice;
+    write_t write;
 #ifdef V1MODEL
     job_t[5] job;
-    write_t write;
     body_t body;
     padding_t[3] padding;
     icrc_t icrc;

@@ -5,6 +5,8 @@
 #include "headers.p4"
 #include "parser.p4"
 #include "rain.p4"
+#include "slots_tna.p4"
+#include "write.p4"
 
 /* The port of the switch's own processor, from which SWEEPs come. */
 #ifndef CONTROL_PORT
@@ -72,6 +74,8 @@ control Ingress(inout headers_t hdr, inout pass_t pass, in ingress_intrinsic_met
             for_deparser.drop_ctl = 1;
         } else if (hdr.bridge.to == TO_ROUND) {
             for_tm.ucast_egress_port = ROUND_PORT;
+        } else if (hdr.bridge.to == TO_SERVERS) {
+            for_tm.mcast_grp_a = hdr.bridge.slice + 1;
         } else {
             for_tm.ucast_egress_port = pass.link;
         }
@@ -113,13 +117,18 @@ control Egress(inout headers_t hdr, inout egress_t meta, in egress_intrinsic_met
                inout egress_intrinsic_metadata_for_deparser_t for_deparser,
                inout egress_intrinsic_metadata_for_output_port_t for_port) {
     Replies() replies;
+    Write() write;
     Addresses() addresses;
     Lengths() lengths;
 
     apply {
         if (hdr.told.to != TO_ROUND) {
             addresses.apply(hdr, intrinsic.egress_rid);
-            replies.apply(hdr);
+            if (hdr.told.to == TO_SERVERS) {
+                write.apply(hdr, intrinsic.egress_rid);
+            } else {
+                replies.apply(hdr);
+            }
             lengths.apply(hdr);
             if (hdr.told.to == TO_NOBODY) {
                 for_deparser.drop_ctl = 1;
@@ -144,6 +153,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_t meta,
         packet.emit(hdr.ipv6);
         packet.emit(hdr.udp);
         packet.emit(hdr.sluice);
+        packet.emit(hdr.write);
     }
 }
 

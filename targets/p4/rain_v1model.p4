@@ -12,6 +12,7 @@
 #include "parser.p4"
 #include "rain.p4"
 #include "form.p4"
+#include "slots_v1model.p4"
 #include "write.p4"
 
 /* The port of the switch's own control software, which alone may send SWEEPs. */
@@ -83,6 +84,31 @@ parser RainParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout 
 
     state body {
         packet.extract(hdr.body, (bit<32>) hdr.sluice.length << 3);
+        transition select(hdr.sluice.length[1:0]) {
+            0: icrc;
+            1: padding_3;
+            2: padding_2;
+            3: padding_1;
+        }
+    }
+
+    state padding_3 {
+        packet.extract(hdr.padding[2]);
+        transition padding_2;
+    }
+
+    state padding_2 {
+        packet.extract(hdr.padding[1]);
+        transition padding_1;
+    }
+
+    state padding_1 {
+        packet.extract(hdr.padding[0]);
+        transition icrc;
+    }
+
+    state icrc {
+        packet.extract(hdr.icrc);
         transition accept;
     }
 
@@ -195,9 +221,10 @@ control RainIngress(inout headers_t hdr, inout meta_t meta, inout standard_metad
 /* Of invalid headers nothing is summed. */
 #define BODY_FIELDS                                                                                        \
     hdr.write.opcode, hdr.write.flags, hdr.write.partition, hdr.write.unused, hdr.write.qpn,               \
-    hdr.write.asks, hdr.write.psn, hdr.write.address, hdr.write.rkey, hdr.write.length,                    \
-    hdr.write.incarnation, hdr.write.sequence, hdr.body.bytes, hdr.padding[0].zero, hdr.padding[1].zero,   \
-    hdr.padding[2].zero, hdr.icrc.icrc
+    hdr.write.asks, hdr.write.psn, hdr.write.address_high, hdr.write.address_low, hdr.write.rkey,          \
+    hdr.write.length_high, hdr.write.length, hdr.write.incarnation_high, hdr.write.incarnation_low,        \
+    hdr.write.sequence, hdr.body.bytes, hdr.padding[0].zero, hdr.padding[1].zero, hdr.padding[2].zero,     \
+    hdr.icrc.icrc
 
 control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     Replies() replies;
@@ -245,12 +272,12 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
             }
             if (hdr.udp.length == UDP_BYTES) {
                 hdr.body.setInvalid();
-                /* A chip cannot cut a packet: there the rest stays in the frame behind the datagram. */
-                if (hdr.ipv4.isValid()) {
-                    truncate(14 + 20 + 96);
-                } else {
-                    truncate(14 + 40 + 96);
-                }
+            }
+            /* A chip cannot cut a packet: there a trailer and the like stay in the frame behind the datagram. */
+            if (hdr.ipv4.isValid()) {
+                truncate(14 + 20 + (16w0 ++ hdr.udp.length));
+            } else {
+                truncate(14 + 40 + (16w0 ++ hdr.udp.length));
             }
             /* BMv2's hash of bytes of variable length ends the process. */
             if (hdr.ipv6.isValid() && !hdr.body.isValid()) {
@@ -295,7 +322,9 @@ control RainDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.sluice);
         packet.emit(hdr.write);
         packet.emit(hdr.body);
-        packet.emit(hdr.padding);
+        packet.emit(hdr.padding[2]);
+        packet.emit(hdr.padding[1]);
+        packet.emit(hdr.padding[0]);
         packet.emit(hdr.icrc);
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use sluice_conformance::Vector;
 use sluice_conformance::cover::cover;
-use sluice_conformance::explore::{explore, explore_hours, explore_servers, explore_targets, halves, laps};
+use sluice_conformance::explore::{explore, explore_hours, explore_servers, explore_targets, halves, laps, trailers};
 
 fn main() -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../targets/vectors");
@@ -25,7 +25,7 @@ fn main() -> Result<()> {
     let walks = walks.chain(hours.into_iter().filter(|walk| walk.about.contains("after hours")));
     let targets = cover("targets", explore_targets, 0..200, 300);
     let has_target = |walk: &Vector| walk.about.contains("limit_measured") || walk.about.contains("REJECT 6");
-    let walks = walks.chain(targets.into_iter().filter(has_target)).chain([halves(), laps()]);
+    let walks = walks.chain(targets.into_iter().filter(has_target)).chain([halves(), laps(), trailers()]);
     for vector in walks {
         fs::write(folder.join(format!("{}.json", vector.name)), vector.to_text())?;
     }

@@ -8,6 +8,7 @@ mod halves;
 mod laps;
 mod servers;
 mod targets;
+mod trailers;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -26,6 +27,7 @@ pub use halves::halves;
 pub use laps::laps;
 pub use servers::{SERVERS_SHAPE, explore_servers};
 pub use targets::explore_targets;
+pub use trailers::trailers;
 
 /// The size of the explored switches: small, so that they fill up.
 pub const SHAPE: Shape = Shape {
@@ -330,8 +332,7 @@ impl Rack {
         if (0..SHAPE.slices).any(|slice| self.model_tokens(slice) + 9 > SHAPE.tokens_per_slice) {
             return;
         }
-        let at_ns = self.looked_ns();
-        self.take(Step::Packet { at_ns, from, r#in: bytes, out: None, written: Vec::new() });
+        self.datagram(from, bytes);
     }
 
     fn sweep(&mut self) {
@@ -421,8 +422,10 @@ impl Rack {
     }
 
     fn packet(&mut self, from: SocketAddr, packet: &Packet, body: &[u8]) {
-        let mut bytes = vec![0; encoded_len(packet)];
-        encode(packet, body, &mut bytes).expect("legal, and the buffer is as long");
+        self.datagram(from, encoded(packet, body));
+    }
+
+    fn datagram(&mut self, from: SocketAddr, bytes: Vec<u8>) {
         let at_ns = self.looked_ns();
         self.take(Step::Packet { at_ns, from, r#in: bytes, out: None, written: Vec::new() });
     }
@@ -453,6 +456,12 @@ impl Rack {
     fn below(&mut self, bound: u32) -> u32 {
         ((u64::from(self.dice.next_u32()) * u64::from(bound)) >> 32) as u32
     }
+}
+
+fn encoded(packet: &Packet, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; encoded_len(packet)];
+    encode(packet, body, &mut bytes).expect("legal, and the buffer is as long");
+    bytes
 }
 
 fn worker_step(worker: u16, host: &Host, open: bool) -> Step {

@@ -3,7 +3,7 @@
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U32;
 
-use crate::layout::{HEADER_BYTES, Header, INLINE_BYTES, MAX_PAYLOAD_BYTES};
+use crate::layout::{HEADER_BYTES, Header, INLINE_BYTES, MAX_PAYLOAD_BYTES, trailer_bytes};
 use crate::view::has_clean_padding;
 use crate::{
     Answer, Attempt, Budget, BytesOf, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation,
@@ -15,6 +15,10 @@ use crate::{
 pub const fn encoded_len(packet: &Packet) -> usize {
     match packet {
         Packet::Job(job) => HEADER_BYTES + job_bytes(job),
+        Packet::Submit(submit) => {
+            let task = submit.payload.len as usize;
+            HEADER_BYTES + packet.body_len() + trailer_bytes(task)
+        }
         _ => HEADER_BYTES + packet.body_len(),
     }
 }
@@ -27,7 +31,7 @@ pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, Enc
     let kind = packet.kind();
     // Each kind has code of its own, so the kind is tested once.
     match packet {
-        Packet::Submit(p) => with_payload(kind, &p.payload, body, out, |header| submit(header, p)),
+        Packet::Submit(p) => with_trailer(kind, p, body, out),
         Packet::Dispatch(p) if p.place != Place::Here => elsewhere(p, body, out),
         Packet::Dispatch(p) => with_payload(kind, &p.payload, body, out, |header| dispatch(header, p)),
         Packet::Reply(p) => with_payload(kind, &p.payload, body, out, |header| reply(header, p)),
@@ -54,15 +58,25 @@ fn with_payload(
     out: &mut [u8],
     fill: impl FnOnce(&mut Header),
 ) -> Result<usize, EncodeError> {
+    check_payload(payload, body)?;
+    write(kind, body, 0, out, fill)
+}
+
+/// Writes a SUBMIT: a large task has a trailer.
+#[inline]
+fn with_trailer(kind: Kind, p: &Submit, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeError> {
+    check_payload(&p.payload, body)?;
+    write(kind, body, trailer_bytes(body.len()), out, |header| submit(header, p))
+}
+
+#[inline]
+fn check_payload(payload: &Payload, body: &[u8]) -> Result<(), EncodeError> {
     let stated = if payload.is_large() { payload.len.into() } else { 0 };
     check_body(body, stated)?;
     if stated > MAX_PAYLOAD_BYTES {
         return Err(EncodeError::PayloadLength);
     }
-    if !has_clean_padding(payload) {
-        return Err(EncodeError::Padding);
-    }
-    write(kind, body, out, fill)
+    if has_clean_padding(payload) { Ok(()) } else { Err(EncodeError::Padding) }
 }
 
 /// Writes a DISPATCH whose task's bytes are not in it. There must be more bytes than a header holds, and no
@@ -73,7 +87,7 @@ fn elsewhere(p: &Dispatch, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeE
     if !p.payload.is_large() || usize::from(p.payload.len) > MAX_PAYLOAD_BYTES {
         return Err(EncodeError::PayloadLength);
     }
-    write(Kind::Dispatch, body, out, |header| dispatch(header, p))
+    write(Kind::Dispatch, body, 0, out, |header| dispatch(header, p))
 }
 
 /// Writes a packet without a payload.
@@ -85,7 +99,7 @@ fn alone(
     fill: impl FnOnce(&mut Header),
 ) -> Result<usize, EncodeError> {
     check_body(body, 0)?;
-    write(kind, body, out, fill)
+    write(kind, body, 0, out, fill)
 }
 
 #[inline]
@@ -94,23 +108,27 @@ fn check_body(body: &[u8], needs: usize) -> Result<(), EncodeError> {
     if has == needs { Ok(()) } else { Err(EncodeError::Body { needs, has }) }
 }
 
-/// Writes a header, and the bytes behind it.
+/// Writes a header, the bytes behind it, and so many zeros.
 #[inline]
 fn write(
     kind: Kind,
     body: &[u8],
+    zeros: usize,
     out: &mut [u8],
     fill: impl FnOnce(&mut Header),
 ) -> Result<usize, EncodeError> {
-    let buffer = EncodeError::Buffer { needs: HEADER_BYTES + body.len(), has: out.len() };
+    let needs = HEADER_BYTES + body.len() + zeros;
+    let buffer = EncodeError::Buffer { needs, has: out.len() };
     let (header, behind) = Header::mut_from_prefix(out).map_err(|_| buffer)?;
-    let behind = behind.get_mut(..body.len()).ok_or(buffer)?;
+    let behind = behind.get_mut(..body.len() + zeros).ok_or(buffer)?;
     // The header is built in place. A header that is written in pieces elsewhere and then copied whole
     // stalls on its own stores.
     *header = Header::empty(kind);
     fill(header);
-    behind.copy_from_slice(body);
-    Ok(HEADER_BYTES + body.len())
+    let (bytes, trailer) = behind.split_at_mut(body.len());
+    bytes.copy_from_slice(body);
+    trailer.fill(0);
+    Ok(needs)
 }
 
 /// Writes a job: its tasks stand behind the header, eight bytes each. A job of one task is written as a

@@ -29,7 +29,7 @@ pub enum ParseError {
     /// The code has no meaning for this kind.
     #[error("unknown code")]
     Code,
-    /// The inline bytes behind a short payload's end are not zero.
+    /// The inline bytes behind a short payload's end, or the trailer of a SUBMIT, are not zero.
     #[error("the padding behind the payload is not zero")]
     Padding,
     /// A number is larger than its meaning allows.

@@ -9,6 +9,8 @@ use core::mem::{offset_of, size_of};
 use zerocopy::byteorder::network_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use crate::roce::ICRC_BYTES;
+
 /// The version of the protocol that this crate speaks.
 pub const VERSION: u8 = 1;
 
@@ -18,8 +20,29 @@ pub const HEADER_BYTES: usize = size_of::<Header>();
 /// How many payload bytes a queue entry in the switch holds (Rain §4).
 pub const INLINE_BYTES: usize = 8;
 
-/// The longest payload: what remains of the largest UDP datagram over IPv4. Links allow less.
-pub const MAX_PAYLOAD_BYTES: usize = 65_507 - HEADER_BYTES;
+/// The longest payload of any kind: what remains of the largest UDP datagram over IPv4 for a task and the
+/// trailer behind it. Links allow less.
+pub const MAX_PAYLOAD_BYTES: usize = first_bytes_max(65_507);
+
+/// The trailer of a task of so many bytes: how many zeros follow the bytes in a SUBMIT.
+///
+/// A switch writes a task ahead as a `RoCEv2` WRITE, which ends with up to three bytes of padding and four
+/// of checksum. A chip cannot append bytes to a packet, so a large task's SUBMIT brings them.
+#[inline]
+pub const fn trailer_bytes(task: usize) -> usize {
+    if task > INLINE_BYTES { task.next_multiple_of(4) - task + ICRC_BYTES } else { 0 }
+}
+
+/// How many bytes of a payload fit a datagram of at most so many bytes, in any kind but SUBMIT.
+pub const fn payload_bytes_max(datagram: usize) -> usize {
+    let behind = datagram.saturating_sub(HEADER_BYTES);
+    if behind < MAX_PAYLOAD_BYTES { behind } else { MAX_PAYLOAD_BYTES }
+}
+
+/// How many bytes of a large task a SUBMIT brings if the datagram has at most so many bytes.
+pub const fn first_bytes_max(datagram: usize) -> usize {
+    (datagram.saturating_sub(HEADER_BYTES) / 4 * 4).saturating_sub(ICRC_BYTES)
+}
 
 /// The header, as its bytes lie on the wire. All numbers are big endian.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]

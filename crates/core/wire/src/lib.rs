@@ -44,7 +44,10 @@ pub use ids::*;
 pub use large::{
     SLOT_HEAD_BYTES, TASK_BYTES_MAX, check_large, descriptor_len, large_descriptor, read_slot, slot_head,
 };
-pub use layout::{HEADER_BYTES, INLINE_BYTES, Kind, MAX_PAYLOAD_BYTES, VERSION};
+pub use layout::{
+    HEADER_BYTES, INLINE_BYTES, Kind, MAX_PAYLOAD_BYTES, VERSION, first_bytes_max, payload_bytes_max,
+    trailer_bytes,
+};
 pub use packet::*;
 pub use submit::{JOB_TASKS_MAX, Payload, Submit, TaskJob};
 pub use view::{View, parse};

@@ -7,7 +7,7 @@
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U32;
 
-use crate::layout::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, VERSION};
+use crate::layout::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, VERSION, trailer_bytes};
 use crate::{
     Age, Answer, Attempt, Budget, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation,
     Handle, INLINE_BYTES, Incarnation, JOB_TASKS_MAX, Key, MeanQueue, Need, Nonce, Notice, Packet,
@@ -24,7 +24,8 @@ pub fn parse(bytes: &[u8]) -> Result<(Packet, &[u8]), ParseError> {
 }
 
 /// Bytes with the form of a packet: a whole header of a known kind, zero in the fields that the kind does
-/// not use, and as many bytes behind it as it states. [`View::packet`] checks the values.
+/// not use, and as many bytes behind it as it states; in a large SUBMIT also the zeros behind these bytes.
+/// [`View::packet`] checks the values.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a Header,
@@ -53,6 +54,9 @@ impl<'a> View<'a> {
         }
         let elsewhere = kind == Kind::Dispatch && header.code != 0;
         let beside = if stated > INLINE_BYTES && !elsewhere { stated } else { 0 };
+        if kind == Kind::Submit {
+            return Ok(Self { header, kind, body: without_trailer(body, beside)? });
+        }
         match body.len() {
             found if found < beside => Err(ParseError::Short),
             found if found > beside => Err(ParseError::Long),
@@ -101,6 +105,18 @@ impl<'a> View<'a> {
             // The job's bytes are in the packet, as those of a short payload.
             Kind::Job => read(header, &[], |header| header.job(body).map(Packet::Job)),
         }
+    }
+}
+
+/// The bytes of a task, without the zeros that follow them in a SUBMIT.
+#[inline]
+fn without_trailer(behind: &[u8], task: usize) -> Result<&[u8], ParseError> {
+    let (body, trailer) = behind.split_at_checked(task).ok_or(ParseError::Short)?;
+    match trailer.len() {
+        found if found < trailer_bytes(task) => Err(ParseError::Short),
+        found if found > trailer_bytes(task) => Err(ParseError::Long),
+        _ if trailer.iter().any(|byte| *byte != 0) => Err(ParseError::Padding),
+        _ => Ok(body),
     }
 }
 

@@ -76,6 +76,7 @@ fn each_reason_is_given_for_what_it_names() {
         (vec![], ParseError::Short),
         (sample(Kind::Token)[..87].to_vec(), ParseError::Short),
         (with(Kind::Submit, LENGTH, &[0, 9]), ParseError::Short),
+        ([sample(Kind::Submit), vec![0]].concat(), ParseError::Long),
         ([sample(Kind::Token), vec![0]].concat(), ParseError::Long),
         (with(Kind::Token, VERSION, &[2]), ParseError::Version),
         (with(Kind::Token, KIND, &[0]), ParseError::Kind),

@@ -170,12 +170,11 @@ impl Entries {
                 let rank = members.iter().position(|(member, _)| *member == server);
                 let ring = rank.map(|rank| ("is_ring", ring_data(&members[rank].1, rank as u32)));
                 let key = vec![bytes(slice.0), bytes(server.0)];
-                self.write_at(runtime, &egress("write", "rings"), key, ring, |name| egress("write", name))?;
+                self.write_at(runtime, &slots("rings"), key, ring, slots)?;
             }
             let group = [members.len() as u32, self.servers.copies(slice).into()];
             let group = ("is_group", group.map(|number: u32| number.to_be_bytes().to_vec()).to_vec());
-            let (table, key) = (egress("write", "groups"), vec![bytes(slice.0)]);
-            self.write_at(runtime, &table, key, Some(group), |name| egress("write", name))?;
+            self.write_at(runtime, &slots("groups"), vec![bytes(slice.0)], Some(group), slots)?;
             self.write_types_of(runtime, slice)?;
         }
         Ok(())
@@ -350,6 +349,11 @@ impl Entries {
             (None, None) => Ok(()),
         }
     }
+}
+
+/// A name of the part of egress that finds a copy's slot.
+fn slots(name: &str) -> String {
+    egress("write.slots", name)
 }
 
 /// A ring as its entry has it; `rank` servers of its slice have a lower index.

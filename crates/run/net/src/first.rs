@@ -8,7 +8,7 @@ use std::fmt;
 
 use sluice_host::rdma::Mtu;
 use sluice_wire::roce::write_len;
-use sluice_wire::{HEADER_BYTES, SLOT_HEAD_BYTES};
+use sluice_wire::{SLOT_HEAD_BYTES, first_bytes_max};
 
 /// IPv4's and UDP's headers. For IPv6, pass an MTU that is 20 bytes smaller.
 const IP_UDP_BYTES: usize = 20 + 8;
@@ -33,7 +33,7 @@ pub struct FirstPacket {
 /// What limits a first packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The link, as a SUBMIT or DISPATCH.
+    /// The link, as a SUBMIT: a DISPATCH is shorter.
     Header,
     /// The link, as a WRITE.
     Write,
@@ -46,7 +46,7 @@ impl FirstPacket {
     /// ahead, if there are any.
     pub fn fitting(link_mtu: u16, rdma: Option<Mtu>) -> Self {
         let datagram_max = usize::from(link_mtu).saturating_sub(IP_UDP_BYTES);
-        let own = (datagram_max.saturating_sub(HEADER_BYTES), Limit::Header);
+        let own = (first_bytes_max(datagram_max), Limit::Header);
         let of_write = |whole: usize| (whole.saturating_sub(SLOT_HEAD_BYTES)) / WORD * WORD;
         let (bytes, limit) = match rdma {
             None => own,
@@ -73,6 +73,8 @@ impl fmt::Display for Limit {
 
 #[cfg(test)]
 mod tests {
+    use sluice_wire::{HEADER_BYTES, trailer_bytes};
+
     use super::*;
 
     #[test]
@@ -88,7 +90,8 @@ mod tests {
                 let first = FirstPacket::fitting(link_mtu, Some(mtu));
                 let room = usize::from(link_mtu) - IP_UDP_BYTES;
                 let slot = (first.bytes + SLOT_HEAD_BYTES).next_multiple_of(WORD);
-                assert!(first.bytes + HEADER_BYTES <= room, "{link_mtu} {mtu:?}");
+                let submit = HEADER_BYTES + first.bytes + trailer_bytes(first.bytes);
+                assert!(submit <= room, "{link_mtu} {mtu:?}");
                 assert!(write_len(first.bytes + SLOT_HEAD_BYTES) <= room, "{link_mtu} {mtu:?}");
                 assert!(slot <= mtu.bytes(), "{link_mtu} {mtu:?}");
             }
@@ -98,6 +101,6 @@ mod tests {
     #[test]
     fn without_servers_only_the_link_counts() {
         let first = FirstPacket::fitting(1_500, None);
-        assert_eq!((first.bytes, first.limit), (1_500 - 28 - HEADER_BYTES, Limit::Header));
+        assert_eq!((first.bytes, first.limit), (1_500 - 28 - HEADER_BYTES - 4, Limit::Header));
     }
 }

@@ -37,6 +37,10 @@ const TARGET_HALF_PARKED: f64 = 0.75;
 const EPOCH: Epoch = Epoch(1);
 const KEY: Key = Key(0x5eed);
 
+/// How many bytes a WRITE has less than the SUBMIT of its task.
+const WRITE_LESS: usize = HEADER_BYTES + ICRC_BYTES - write_len(SLOT_HEAD_BYTES);
+const ICRC_BYTES: usize = 4;
+
 /// The kind of tasks in a run.
 #[derive(Clone, Copy)]
 struct Case {
@@ -106,7 +110,7 @@ impl Middle for Forwarder {
                 }
                 (true, Some(server)) => {
                     self.waiting += 1;
-                    outbox.send(server, &bytes[..write_len(bytes.len() - HEADER_BYTES + SLOT_HEAD_BYTES)]);
+                    outbox.send(server, &bytes[..bytes.len() - WRITE_LESS]);
                 }
                 (false, Some(_)) if self.waiting > 0 => {
                     self.waiting -= 1;

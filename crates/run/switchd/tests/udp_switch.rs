@@ -21,7 +21,7 @@ use sluice_wire::{
     Age, Attempt, Budget, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Handle, Incarnation, Key,
     Nanos, Nonce, Packet, ParseError, Payload, Place, Reject, RejectReason, SLOT_HEAD_BYTES, Serial,
     ServerId, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Term, Token, WorkerId, check_large, encode,
-    large_descriptor, parse, read_slot,
+    first_bytes_max, large_descriptor, parse, read_slot,
 };
 
 /// A time limit for events that usually come within a moment: a busy machine may stand still for seconds.
@@ -259,7 +259,7 @@ fn a_task_and_a_token_meet_in_either_order() {
 #[test]
 fn a_long_payload_goes_through_whole_whether_it_waits_or_not() {
     let rack = Rack::start();
-    let lengths = [9, 640, 1_024, 1_472 - HEADER_BYTES];
+    let lengths = [9, 640, 1_024, first_bytes_max(1_472)];
     for (index, length) in lengths.into_iter().enumerate() {
         rack.submit(index as u32, &large(index as u8, length));
     }

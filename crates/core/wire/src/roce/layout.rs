@@ -63,7 +63,7 @@ pub(super) struct AcknowledgeHeader {
 pub(super) const BTH_BYTES: usize = size_of::<Bth>();
 pub(super) const RETH_BYTES: usize = size_of::<Reth>();
 pub(super) const AETH_BYTES: usize = size_of::<Aeth>();
-pub(super) const ICRC_BYTES: usize = 4;
+pub(crate) const ICRC_BYTES: usize = 4;
 
 /// Offset of the one byte of the BTH that may change on the way.
 pub(super) const VARIANT_AT: usize = core::mem::offset_of!(Bth, variant);

@@ -48,6 +48,7 @@ pub use encode::{
 };
 pub use fields::{NakCode, Syndrome, Transport};
 pub use frame::{Frame, Link, Mac, encode_frame, frame_len};
+pub(crate) use layout::ICRC_BYTES;
 pub use layout::Opcode;
 pub use packet::{Acknowledge, Packet, Write};
 pub use path::{PORT, Path};

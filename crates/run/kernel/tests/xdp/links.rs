@@ -18,7 +18,7 @@ use sluice_wire::tables::TableAnswer;
 use sluice_wire::{
     Answer, Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Key, Nanos, Packet, Payload, Place,
     Probe, Serial, Submit, TaskId, TaskType, Token, WorkerId, encode, encoded_len, large_descriptor, parse,
-    read_slot,
+    read_slot, trailer_bytes,
 };
 
 use crate::object::is_root;
@@ -55,7 +55,7 @@ impl Rack {
             servers: (1..4).map(|host| socket(host, 4_791)).collect(),
             next: 0,
         };
-        segment(&rack.client, HEADER_BYTES + TASK_BYTES);
+        segment(&rack.client, HEADER_BYTES + TASK_BYTES + trailer_bytes(TASK_BYTES));
         let mut steps =
             vec![Step::SetClient { client: 0, key: 5, at: local(&rack.client), incarnation: 0, start: 0 }];
         for slice in 0..2 {

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use sluice_control::ClientHello;
 use sluice_host::client::ClientSettings;
-use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TASK_BYTES_MAX, TaskType};
+use sluice_wire::{Incarnation, Nanos, Serial, TASK_BYTES_MAX, TaskType, first_bytes_max};
 
 pub use sluice_host::client::Urgency;
 
@@ -177,7 +177,7 @@ impl Client {
         let shared = Arc::new(ClientShared::new(waker));
         let (joining, joined) = mpsc::channel();
         let settings = ClientSettings::dilated(options.dilation.into());
-        let first_max = options.datagram_max.saturating_sub(HEADER_BYTES);
+        let first_max = first_bytes_max(options.datagram_max);
         let parts =
             Parts { socket, settings, first_max, registrar, hello, shared: Arc::clone(&shared), joining };
         let thread = start(options.pin, parts)?;

@@ -8,8 +8,8 @@ use sluice_host::worker::{Action, EarlySettings, RemainingTime, Worker, WorkerSe
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
-    Dispatch, Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Need, Packet, Payload, Place, Reply,
-    TASK_BYTES_MAX, TaskId, TaskType, WorkerId, check_large, encode, parse,
+    Dispatch, Endpoint, Epoch, Generation, Nanos, Need, Packet, Payload, Place, Reply, TASK_BYTES_MAX,
+    TaskId, TaskType, WorkerId, check_large, encode, parse, payload_bytes_max,
 };
 
 use super::agent_reporter::AgentReporter;
@@ -99,7 +99,7 @@ impl<S: Service> Engine<S> {
         let clock = Clock::start();
         let began = clock.now();
         let measured = (options.capacity == 0).then(Served::default);
-        let packet_max = options.datagram_max.saturating_sub(HEADER_BYTES);
+        let packet_max = payload_bytes_max(options.datagram_max);
         Self {
             machine: Worker::new(),
             effects: Effects {

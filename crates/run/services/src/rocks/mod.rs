@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sluice_net::udp::DATAGRAM_BYTES;
-use sluice_wire::{HEADER_BYTES, TaskType};
+use sluice_wire::{TaskType, first_bytes_max};
 
 /// The service's name.
 pub const NAME: &str = "rocksdb";
@@ -18,7 +18,7 @@ pub const GET: TaskType = TaskType(1);
 /// The task type of a SCAN.
 pub const SCAN: TaskType = TaskType(2);
 /// How many keys one GET may name: as many as fit into one packet.
-pub const GET_KEYS_MAX: u32 = ((DATAGRAM_BYTES - HEADER_BYTES) / codec::KEY_BYTES) as u32;
+pub const GET_KEYS_MAX: u32 = (first_bytes_max(DATAGRAM_BYTES) / codec::KEY_BYTES) as u32;
 
 /// The location and size of the data.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args, Serialize, Deserialize)]

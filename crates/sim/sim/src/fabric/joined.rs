@@ -5,7 +5,7 @@ use sluice_fabric::{Ecn, FabricSettings};
 use sluice_fabric::{Fabric, FabricError, FlowArrivals, Topology, Traffic};
 use sluice_testbed::{BackgroundFlows, FabricTestbed, Testbed};
 use sluice_wire::roce::write_len;
-use sluice_wire::{INLINE_BYTES, JOB_TASKS_MAX, Nanos, Packet, SLOT_HEAD_BYTES, encoded_len};
+use sluice_wire::{INLINE_BYTES, JOB_TASKS_MAX, Nanos, Packet, SLOT_HEAD_BYTES, encoded_len, trailer_bytes};
 use sluice_workload::{Class, published_sizes};
 
 use super::scheme::Scheme;
@@ -72,8 +72,9 @@ impl JoinedFabric {
         let (fabric, _) = testbed.background()?;
         let large = classes.iter().filter(|class| class.large > 0.0);
         let bytes = large.map(|class| class.bytes).max().unwrap_or(0);
-        let small = JOB_TASKS_MAX * INLINE_BYTES;
-        let packet = frame_bytes(&Packet::Token(<_>::default())) + u32::from(bytes).max(small as u32);
+        let (small, large) = (JOB_TASKS_MAX * INLINE_BYTES, usize::from(bytes));
+        let behind = small.max(large + trailer_bytes(large));
+        let packet = frame_bytes(&Packet::Token(<_>::default())) + behind as u32;
         let (longest, most) = (packet.max(write_bytes(bytes)), fabric.settings().frames.full());
         if longest <= most {
             let topology = testbed.joined_topology()?;

@@ -3,7 +3,7 @@
 use sluice_control::WorkerHello;
 use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
-use sluice_wire::{Endpoint, HEADER_BYTES, Nanos};
+use sluice_wire::{Endpoint, Nanos, payload_bytes_max};
 
 use super::options::LaneServerOptions;
 use crate::udp::Outbox;
@@ -39,7 +39,7 @@ impl ServerLane {
         now: Nanos,
     ) -> Self {
         let worker = &options.worker;
-        let packet_max = worker.datagram_max.saturating_sub(HEADER_BYTES);
+        let packet_max = payload_bytes_max(worker.datagram_max);
         Self {
             service,
             effects: Effects::new(&settings(worker), worker, hello.at, packet_max),

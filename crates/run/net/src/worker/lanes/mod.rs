@@ -77,7 +77,7 @@ impl LaneServer {
         let socket = bind(worker)?;
         let stopper = Stopper::new(socket.waker());
         let settings = engine::settings(options);
-        let packet_max = worker.datagram_max.saturating_sub(sluice_wire::HEADER_BYTES);
+        let packet_max = sluice_wire::payload_bytes_max(worker.datagram_max);
         let lanes = lanes(options, &socket, &make().types())?;
         let table = RequestTable::new(lanes.len() * settings.held_max);
         let (dispatcher, seats) = CoreDispatcher::new(&behind(options)?, table.clone())?;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which servers get a copy of a task that is written ahead, and into which slot, as a chip computes it: without
+ * multiplication and remainder.
+ *
+ * A slot has a power of two bytes, and a ring begins at a multiple of its own length. So a slot's address is the
+ * ring's first address with the ticket in the bits above those within a slot. `shifts` moves the ticket there, for
+ * the sizes that there are, and `rings` says which of its bits count.
+ *
+ * The servers of a slice take turns: which of them get a copy stands in a table by the ticket's low bits. With a
+ * number of members that divides TURNS the turns are the model's.
+ */
+#ifndef SLOTS_P4
+#define SLOTS_P4
+
+/* The binary logarithm of how many turns the tables tell apart. */
+#define TURN_BITS 6
+
+control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
+    bit<32> ticket = 0;
+    bit<32> mask = 0;
+    bit<32> first = 0;
+    bit<32> slot = 0;
+    bit<3> size_code = 0;
+
+    action tell_ticket() {
+        ticket = TICKET_OF(hdr.told.ticket);
+    }
+
+    /* `size` counts from slots of 64 bytes; `bits` are those of a slot's place in the ring. */
+    action is_ring(bit<32> key, bit<32> first_high, bit<32> first_low, bit<32> bits, bit<3> size) {
+        hdr.write.rkey = key;
+        hdr.write.address_high = first_high;
+        first = first_low;
+        mask = bits;
+        size_code = size;
+    }
+
+    table rings {
+        key = { hdr.told.slice: exact; server: exact; }
+        actions = { is_ring; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = SLICES * SERVERS;
+    }
+
+    action shift_6() { slot = ticket << 6; }
+    action shift_7() { slot = ticket << 7; }
+    action shift_8() { slot = ticket << 8; }
+    action shift_9() { slot = ticket << 9; }
+    action shift_10() { slot = ticket << 10; }
+    action shift_11() { slot = ticket << 11; }
+    action shift_12() { slot = ticket << 12; }
+
+    table shifts {
+        key = { size_code: exact; }
+        actions = { shift_6; shift_7; shift_8; shift_9; shift_10; shift_11; shift_12; }
+        const default_action = shift_12;
+        const entries = {
+            0: shift_6;
+            1: shift_7;
+            2: shift_8;
+            3: shift_9;
+            4: shift_10;
+            5: shift_11;
+        }
+    }
+
+    action in_ring() {
+        slot = slot & mask;
+    }
+
+    action place() {
+        hdr.write.address_low = slot | first;
+    }
+
+    action is_turn() {
+        gets_copy = 1;
+    }
+
+    /*
+     * One entry for a server that gets every copy, otherwise one for each of its turns. The key is narrow, so that it
+     * takes one block of TCAM for 512 entries.
+     */
+    table turns {
+        key = {
+            hdr.told.slice[7:0]: ternary @name("slice");
+            server[7:0]: ternary @name("server");
+            hdr.told.ticket[SLICE_BITS + TURN_BITS - 1:SLICE_BITS]: ternary @name("turn");
+        }
+        actions = { is_turn; @defaultonly NoAction; }
+        default_action = NoAction;
+        size = 4096;
+    }
+
+    apply {
+        gets_copy = 0;
+        tell_ticket();
+        rings.apply();
+        turns.apply();
+        shifts.apply();
+        in_ring();
+        place();
+    }
+}
+
+#endif
