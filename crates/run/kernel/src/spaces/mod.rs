@@ -12,6 +12,7 @@ mod ends;
 mod faults;
 mod netlink;
 mod pass;
+mod side;
 #[expect(unsafe_code, reason = "system calls")]
 mod sys;
 
@@ -32,6 +33,7 @@ use crate::KernelError;
 pub use ends::{LinkEnd, MTU_BYTES};
 pub use faults::LinkFaults;
 use netlink::Netlink;
+pub use side::SideSpace;
 pub(crate) use sys::driver_of;
 
 /// The largest number of hosts in a rack: the third byte of a link's addresses is the host's number.
