@@ -56,8 +56,7 @@ impl Network {
         }
         let mut rack = RackSpaces::new(1 + homes(plan))?;
         match io {
-            // No XDP program at the other ends sends frames.
-            Io::Bmv2 => rack.bare_ends(),
+            Io::Bmv2 => rack.bare_links()?,
             _ => mounts_of_its_own()?,
         }
         let faults = link_faults(plan, &rack)?;

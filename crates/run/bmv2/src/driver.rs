@@ -104,8 +104,7 @@ impl Bmv2Driver {
         // Switches of one machine must have different numbers.
         command.args(links.arguments(side.link())).args(["--device-id", &std::process::id().to_string()]);
         command.args(["--thrift-port", &runtime_port.to_string()]).arg(compiled);
-        let log = options.folder.join("simple_switch.log");
-        let mut process = Process::start(dies_with_this_thread(&mut command), Some(&log))?;
+        let mut process = Process::start(dies_with_this_thread(&mut command))?;
         let runtime = Runtime::connect(runtime_port, || process.is_alive());
         let runtime = runtime.map_err(|why| process.check().err().unwrap_or(why))?;
         let config = Config { epoch: next_epoch()?, ..options.size };

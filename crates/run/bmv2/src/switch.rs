@@ -65,7 +65,7 @@ impl Bmv2Switch {
         let mut command = Command::new(switch);
         command.current_dir(folder.path()).args(["--use-files", "0", "-i"]).arg(format!("0@{LINK}"));
         command.args(["--thrift-port", &port.to_string()]).arg(compiled);
-        let mut process = Process::start(&mut command, None)?;
+        let mut process = Process::start(&mut command)?;
         let runtime = Runtime::connect(port, || process.is_alive())?;
         let mut program = P4Program::new(config, runtime, OneLink);
         program.begin(own)?;

@@ -212,6 +212,16 @@ impl RackSpaces {
         }
     }
 
+    /// Prepares the links for a switch that captures frames, so that it has room for bursts.
+    ///
+    /// # Errors
+    /// [`KernelError::Space`] with the kernel's reason.
+    pub fn bare_links(&mut self) -> Result<(), KernelError> {
+        self.bare_ends();
+        let joined = self.switch.within(|| self.links().try_for_each(sys::join_no_packets))?;
+        joined.map_err(failed("adjust a link"))
+    }
+
     /// The names of the switch's links, in the order of the hosts.
     pub fn links(&self) -> impl Iterator<Item = &str> {
         self.hosts.iter().map(|host| host.at_switch.name.as_str())
