@@ -30,7 +30,7 @@ demo-xdp:
 
 demo-bmv2:
 	@scripts/setup
-	@scripts/demo --io bmv2
+	@scripts/demo --io bmv2 --dilate 100 --rate 100
 
 test:
 	@scripts/setup --test

@@ -106,13 +106,13 @@ impl Bmv2Driver {
         command.args(["--thrift-port", &runtime_port.to_string()]).arg(compiled);
         let mut process = Process::start(dies_with_this_thread(&mut command))?;
         let runtime = Runtime::connect(runtime_port, || process.is_alive());
-        let runtime = runtime.map_err(|why| process.check().err().unwrap_or(why))?;
+        let runtime = runtime.map_err(|why| process.reason(why))?;
         let config = Config { epoch: next_epoch()?, ..options.size };
         let control = ControlLink::new(side, local.port(), config.epoch)?;
         let count = links.count();
         let mut program = P4Program::new(config, runtime, links);
         let begun = program.check(count).and_then(|()| program.begin(&[local]));
-        begun.map_err(|why| process.check().err().unwrap_or(why))?;
+        begun.map_err(|why| process.reason(why))?;
         let ready = ReadySet::new(Waiting::Block)?;
         let (tables, mailbox) = Mailbox::new(ready.waker());
         let handle = SwitchHandle::beside(tables, ready.waker(), local);
@@ -160,7 +160,7 @@ impl Bmv2Driver {
                 broken = self.publish(superseded).err();
             }
             if let Some(why) = broken {
-                return Err(self.process.check().err().unwrap_or(why));
+                return Err(self.process.reason(why));
             }
         }
         self.publish(superseded)

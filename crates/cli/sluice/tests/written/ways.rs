@@ -22,11 +22,7 @@ pub(crate) const ELSEWHERE: [(&str, &str, &str); 6] = [
         "",
         "takes root, a network card or a second machine; tests/xdp.rs runs such racks in namespaces",
     ),
-    (
-        "docs/manual/bmv2.md",
-        "",
-        "takes root and the P4 tools; tests/bmv2.rs runs such racks in namespaces",
-    ),
+    ("docs/manual/bmv2.md", "", "takes root and the P4 tools; tests/bmv2.rs runs such racks in namespaces"),
     ("docs/manual/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
     ("docs/results/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
