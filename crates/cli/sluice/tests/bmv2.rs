@@ -6,13 +6,14 @@ mod common;
 use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{SMALL, command, json, nothing_is_left_of, sluice, stderr};
+use common::{Running, SMALL, command, json, nothing_is_left_of, sluice, stderr};
 use serde_json::Value;
 
 /// A worker, a server and the switch are killed.
@@ -72,6 +73,37 @@ fn a_machine_without_the_tools_hears_which_one_is_missing() {
     let why = if is_root() { "simple_switch was not found" } else { "takes root" };
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn a_program_of_another_size_is_not_run() {
+    if !may_run() {
+        return;
+    }
+    let folder = folder_with(SMALL);
+    let port = UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let at = format!("127.0.0.1:{port}");
+    let args = ["switch", "plan.toml", "--io", "bmv2", "--interface", "lo", "--listen", &at, "--json"];
+    let compiled = folder.path().join("out/small/state/bmv2/rain.json");
+    let mut programs = Vec::new();
+    for tasks in [1024, 2048] {
+        let sized = format!("{SMALL}[switch]\ntasks_per_slice = {tasks}\ncontrol = \"127.0.0.1:0\"\n");
+        fs::write(folder.path().join("plan.toml"), sized).expect("written");
+        let mut switch = command(folder.path(), &args);
+        let switch = switch.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut switch = switch.expect("sluice starts");
+        let mut line = String::new();
+        BufReader::new(switch.stdout.take().expect("piped")).read_line(&mut line).expect("its addresses");
+        Running(switch).ends_well();
+        programs.push(fs::read(&compiled).expect("compiled"));
+    }
+    fs::write(&compiled, &programs[0]).expect("written");
+    let output = sluice(folder.path(), &args);
+    let said = stderr(&output);
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(last.contains("program of another size"), "{said}");
+    nothing_is_left_of(folder.path());
 }
 
 #[test]

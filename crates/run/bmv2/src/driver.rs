@@ -25,7 +25,7 @@ use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Epoch, Nanos, ParseError, Term};
 
 use crate::error::Bmv2Error;
-use crate::links::Links;
+use crate::links::LinkPorts;
 use crate::process::Process;
 use crate::registers::of;
 use crate::runtime::Runtime;
@@ -94,7 +94,7 @@ impl Bmv2Driver {
             return Err(Bmv2Error::NotRoot);
         }
         let simple_switch = tool("simple_switch")?;
-        let links = Links::new(&options.interfaces)?;
+        let links = LinkPorts::new(&options.interfaces)?;
         let bound = UdpSocket::bind(options.at).and_then(|held| Ok((held.local_addr()?, held)));
         let (local, held) = bound.map_err(|why| NetError::Bind { at: options.at, why })?;
         let compiled = compiled(&options.folder, &options.size, local.port())?;
@@ -200,8 +200,9 @@ impl P4Program {
         ];
         for (part, name, cells) in registers {
             let last = cells as usize - 1;
-            self.word(part, name, last)?;
-            if self.word(part, name, last + 1).is_ok() {
+            // A register that is not there at all is told by the read.
+            self.word(part, name, 0)?;
+            if self.word(part, name, last).is_err() || self.word(part, name, last + 1).is_ok() {
                 return Err(Bmv2Error::Size { register: of(part, name), cells });
             }
         }

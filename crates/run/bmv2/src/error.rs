@@ -33,7 +33,9 @@ pub enum Bmv2Error {
     #[error("{count} links are more than BMv2 has ports for: give at most {most}")]
     Links { count: usize, most: u16 },
     /// The switch runs a program of another size.
-    #[error("BMv2 runs a program of another size: {register} should have {cells} cells")]
+    #[error(
+        "BMv2 runs a program of another size: {register} should have {cells} cells; remove its rain.json"
+    )]
     Size { register: String, cells: u32 },
     /// This user may not open links.
     #[error("BMv2 on links takes root: run it with sudo")]

@@ -1,8 +1,8 @@
 //! Rain's P4 program (`targets/p4`) on BMv2, the reference switch of P4.
 //!
-//! [`tool`] finds the compiler and the switch, which no package of ours brings. The program runs in two ways:
-//! [`Bmv2Switch`] passes frames one at a time, with the time that each frame names, to hold the program to the
-//! vectors; [`Bmv2Driver`] runs it on a machine's links, for a live rack.
+//! [`tool`] finds the compiler and the switch, which no package of ours brings. The program runs in two
+//! ways: [`Bmv2Switch`] passes frames one at a time, with the time that each frame names, to hold the program
+//! to the vectors; [`Bmv2Driver`] runs it on a machine's links, for a live rack.
 #![forbid(unsafe_code)]
 
 mod driver;

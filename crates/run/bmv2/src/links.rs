@@ -17,13 +17,13 @@ const FIRST: u16 = 1;
 
 /// The links of hosts.
 #[derive(Debug)]
-pub(crate) struct Links {
+pub(crate) struct LinkPorts {
     names: Vec<String>,
     /// The ports by the interfaces' numbers.
     ports: BTreeMap<u32, u16>,
 }
 
-impl Links {
+impl LinkPorts {
     /// These interfaces, of which each must exist.
     pub(crate) fn new(names: &[String]) -> Result<Self, Bmv2Error> {
         let most = CONTROL_PORT - FIRST;
@@ -47,7 +47,7 @@ impl Links {
     }
 }
 
-impl Ways for Links {
+impl Ways for LinkPorts {
     fn to(&self, at: &Endpoint) -> Option<Way> {
         let at = SocketAddr::from(*at);
         let hop = match NextHop::towards(at.ip()) {
@@ -71,12 +71,12 @@ mod tests {
 
     #[test]
     fn each_link_has_a_port_and_the_control_link_the_highest() {
-        let links = Links::new(&["lo".to_owned()]).expect("always there");
+        let links = LinkPorts::new(&["lo".to_owned()]).expect("always there");
         assert_eq!(links.arguments("sweeps1"), ["-i", "1@lo", "-i", "510@sweeps1"]);
         assert_eq!(links.count(), 2);
-        let missing = Links::new(&["nowhere0".to_owned()]).expect_err("nobody made it").to_string();
+        let missing = LinkPorts::new(&["nowhere0".to_owned()]).expect_err("nobody made it").to_string();
         assert!(missing.contains("no network interface nowhere0"), "{missing}");
         let many = vec!["lo".to_owned(); 600];
-        assert!(Links::new(&many).expect_err("too many").to_string().contains("at most 509"));
+        assert!(LinkPorts::new(&many).expect_err("too many").to_string().contains("at most 509"));
     }
 }

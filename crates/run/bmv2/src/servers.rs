@@ -52,14 +52,14 @@ impl WriteGroups {
         true
     }
 
-    /// The server's row; `None` if it is out of range.
-    pub(crate) fn server(&self, server: ServerId) -> Option<Option<ServerRow>> {
-        self.rows.get(usize::from(server.0)).copied()
+    /// The servers' rows.
+    pub(crate) fn rows(&self) -> &[Option<ServerRow>] {
+        &self.rows
     }
 
-    /// The ring that a server keeps for a slice; `None` if it is out of range.
-    pub(crate) fn ring(&self, slice: SliceId, server: ServerId) -> Option<Option<RingRow>> {
-        self.rings.get(usize::from(slice.0))?.get(usize::from(server.0)).copied()
+    /// For each slice a row of the servers' rings.
+    pub(crate) fn rings(&self) -> &[Vec<Option<RingRow>>] {
+        &self.rings
     }
 
     /// The servers that have had a row are below this.

@@ -65,7 +65,9 @@ pub(crate) fn compiled(folder: &Path, config: &Config, port: u16) -> Result<Path
 fn key_of(compiler: &Path, flags: &[String]) -> String {
     let about = fs::metadata(compiler).and_then(|about| Ok((about.len(), about.modified()?)));
     let mut key = format!("{} {about:?}\n{}\n", compiler.display(), flags.join(" "));
-    FILES.iter().for_each(|(name, text)| key.extend([name, ":\n", text]));
+    for (name, text) in FILES {
+        key.extend([name, ":\n", text]);
+    }
     key
 }
 

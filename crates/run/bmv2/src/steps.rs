@@ -25,14 +25,18 @@ pub(crate) fn step(
         TableOp::ReadClient(client) => {
             rows.clients.get(usize::from(client.0)).copied().map(TableAnswer::Client)
         }
-        TableOp::ReadServer(server) => match rows.servers.server(server) {
-            Some(row) => {
+        TableOp::ReadServer(server) => match rows.servers.rows().get(usize::from(server.0)) {
+            Some(&row) => {
                 let next = Psn::new(program.runtime.word(NUMBERS, server.0.into())? as u32);
                 Some(TableAnswer::Server(ServerState { row, next }))
             }
             None => None,
         },
-        TableOp::ReadRing(slice, server) => rows.servers.ring(slice, server).map(TableAnswer::Ring),
+        TableOp::ReadRing(slice, server) => {
+            let rings = rows.servers.rings().get(usize::from(slice.0));
+            let ring = rings.and_then(|rings| rings.get(usize::from(server.0)));
+            ring.copied().map(TableAnswer::Ring)
+        }
         TableOp::Inject(sweep) if sweep.slice.0 < program.config.slices => {
             control.sweep(&mut program.runtime, sweep)?;
             Some(TableAnswer::Done)

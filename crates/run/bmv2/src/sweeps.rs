@@ -198,9 +198,7 @@ mod tests {
         let first = sweep(SweepOf::Tokens, 0);
         turns.on_sent(&first);
         let long = LOST_AFTER.times(2);
-        for (at, counts) in
-            (0..5).map(|round| (long.times(round), counted(1, round as u64 + 1, round as u64)))
-        {
+        for (at, counts) in (0..5).map(|round| (long.times(round), counted(1, round + 1, round))) {
             assert!(!turns.look(at, counts), "it recirculates");
         }
         assert!(turns.look(long.times(6), counted(1, 5, 4)) && turns.may_begin(&first));

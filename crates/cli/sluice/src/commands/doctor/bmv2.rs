@@ -9,12 +9,12 @@ const TOOLS: [(&str, &str, &str); 2] = [
     (
         "P4: compiler",
         "p4c-bm2-ss",
-        "its package is p4lang-p4c; https://github.com/p4lang/p4c says how to install or build it",
+        "its package is p4lang-p4c; https://github.com/p4lang/p4c says how to install it",
     ),
     (
         "P4: switch",
         "simple_switch",
-        "its package is p4lang-bmv2; https://github.com/p4lang/behavioral-model says how to install or build it",
+        "its package is p4lang-bmv2; https://github.com/p4lang/behavioral-model says how to install it",
     ),
 ];
 
