@@ -26,7 +26,7 @@ use sluice_wire::{Epoch, Nanos, ParseError, Term};
 
 use crate::error::Bmv2Error;
 use crate::links::LinkPorts;
-use crate::process::Process;
+use crate::process::{Process, QUIET};
 use crate::registers::of;
 use crate::runtime::Runtime;
 use crate::sources::compiled;
@@ -103,7 +103,7 @@ impl Bmv2Driver {
         let mut command = Command::new(simple_switch);
         // Switches of one machine must have different numbers.
         command.args(links.arguments(side.link())).args(["--device-id", &std::process::id().to_string()]);
-        command.args(["--thrift-port", &runtime_port.to_string()]).arg(compiled);
+        command.args(QUIET).args(["--thrift-port", &runtime_port.to_string()]).arg(compiled);
         let mut process = Process::start(dies_with_this_thread(&mut command))?;
         let runtime = Runtime::connect(runtime_port, || process.is_alive());
         let runtime = runtime.map_err(|why| process.reason(why))?;

@@ -21,6 +21,9 @@ pub(crate) struct Process {
     said: LastLine,
 }
 
+/// Without these BMv2 makes the text of a log of each packet, and writes it nowhere.
+pub(crate) const QUIET: [&str; 2] = ["--log-level", "off"];
+
 impl Process {
     /// Starts the process in a process group of its own, so that Ctrl-C does not reach it.
     pub(crate) fn start(command: &mut Command) -> Result<Self, Bmv2Error> {

@@ -15,7 +15,7 @@ use sluice_wire::{
 use crate::entries::{Entries, OneLink, Ways};
 use crate::error::Bmv2Error;
 use crate::frames::Frames;
-use crate::process::Process;
+use crate::process::{Process, QUIET};
 use crate::registers::{COUNTERS, MALFORMED, NUMBERS, REGISTERS, WRITTEN, counter, of};
 use crate::runtime::Runtime;
 use crate::tools::tool;
@@ -64,7 +64,7 @@ impl Bmv2Switch {
         let port = free_port()?;
         let mut command = Command::new(switch);
         command.current_dir(folder.path()).args(["--use-files", "0", "-i"]).arg(format!("0@{LINK}"));
-        command.args(["--thrift-port", &port.to_string()]).arg(compiled);
+        command.args(QUIET).args(["--thrift-port", &port.to_string()]).arg(compiled);
         let mut process = Process::start(&mut command)?;
         let runtime = Runtime::connect(port, || process.is_alive())?;
         let mut program = P4Program::new(config, runtime, OneLink);
