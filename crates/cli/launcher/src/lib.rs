@@ -4,6 +4,7 @@
 //! time to wait for a part: it polls.
 #![forbid(unsafe_code)]
 
+pub mod bmv2;
 mod child;
 mod forwarding;
 mod network;
@@ -94,7 +95,7 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     let reporter = Reporter::start(processes.controllers()?, board.clone())?;
     // A controller in a namespace cannot be reached from outside, so it is not announced.
     let all = processes::listed(&processes.known_controllers()?);
-    let told = (plan.switch.io == Io::Udp).then(|| RackFile::running(&plan.name, &all));
+    let told = (!plan.switch.io.is_on_links()).then(|| RackFile::running(&plan.name, &all));
     let heading = Heading { what: title(plan), place: format!("controller at {controller}") };
     let view = View::start(shown, heading, board.clone(), stop.clone());
     let done = match plan.load.as_ref().zip(source) {
@@ -143,7 +144,11 @@ fn title(plan: &Plan) -> String {
     let (name, policy, workers) = (&plan.name, &plan.policy, plan.workers.len());
     let dilated = if plan.dilation > 1 { format!(", dilated x {}", plan.dilation) } else { String::new() };
     let faults = plan.faults.as_ref().map_or_else(String::new, |faults| format!(", faults {faults}"));
-    let io = if plan.switch.io == Io::Xdp { " in XDP" } else { "" };
+    let io = match plan.switch.io {
+        Io::Udp => "",
+        Io::Xdp => " in XDP",
+        Io::Bmv2 => " on BMv2",
+    };
     format!("sluice up {name}: {policy}{io}, {workers} workers{dilated}{faults}")
 }
 

@@ -1,5 +1,5 @@
-//! The network of a rack's processes: this machine's loopback, or network namespaces around a switch in the
-//! kernel.
+//! The network of a rack's processes: this machine's loopback, or network namespaces around a switch on
+//! links.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -43,14 +43,22 @@ impl Network {
     /// Creates the network that a plan's rack needs. Moves the calling thread, and everything that it
     /// starts later, into the client's namespace.
     pub(super) fn of(plan: &Plan) -> Outcome<Self> {
-        if plan.switch.io == Io::Udp {
+        let io = plan.switch.io;
+        if !io.is_on_links() {
             let over_v6 = plan.switch.listen.is_some_and(|at| at.is_ipv6());
             let home = if over_v6 { Ipv6Addr::LOCALHOST.into() } else { IpAddr::from(Ipv4Addr::LOCALHOST) };
             return Ok(Self::Loopback { home, servers: servers::addresses(plan.servers().len(), home)? });
         }
         check(plan)?;
-        mounts_of_its_own()?;
-        let rack = RackSpaces::new(1 + homes(plan))?;
+        match io {
+            Io::Bmv2 => super::bmv2::check(plan)?,
+            _ => check_kernel(plan)?,
+        }
+        let mut rack = RackSpaces::new(1 + homes(plan))?;
+        match io {
+            Io::Bmv2 => rack.bare_links()?,
+            _ => mounts_of_its_own()?,
+        }
         let faults = link_faults(plan, &rack)?;
         rack.hosts()[0].space.enter()?;
         Ok(Self::Spaces { rack, faults })
@@ -118,12 +126,25 @@ impl Network {
     }
 }
 
-/// Refuses plans that a rack in the kernel cannot run, before anything is created.
+/// Refuses plans for which there cannot be enough namespaces, before anything is created.
 fn check(plan: &Plan) -> Outcome<()> {
-    let no = |what: &str| Err(Failure::bad_input(format!("--io xdp {what}")));
+    let io = plan.switch.io.name();
+    let no = |what: &str| Err(Failure::bad_input(format!("--io {io} {what}")));
     if !rustix::process::geteuid().is_root() {
         return no("takes root, for namespaces, links and the program: run it with sudo, or leave --io out");
     }
+    if homes(plan) >= HOSTS_MAX {
+        let most = HOSTS_MAX - 1;
+        return no(&format!(
+            "has namespaces for {most} hosts: set `servers` in [rdma], so that workers share them"
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses plans that a rack in the kernel cannot run.
+fn check_kernel(plan: &Plan) -> Outcome<()> {
+    let no = |what: &str| Err(Failure::bad_input(format!("--io xdp {what}")));
     if !plan.program().traits().runs_in_kernel {
         return no(
             "schedules by rain only, without ranks, classes or labels: leave the policy out, or leave \
@@ -138,12 +159,6 @@ fn check(plan: &Plan) -> Outcome<()> {
     }
     if u32::from(plan.rdma.link_mtu) > MTU_BYTES {
         return no(&format!("has links of {MTU_BYTES} B: lower `link_mtu` in [rdma], or leave --io out"));
-    }
-    if homes(plan) >= HOSTS_MAX {
-        let most = HOSTS_MAX - 1;
-        return no(&format!(
-            "has namespaces for {most} hosts: set `servers` in [rdma], so that workers share them"
-        ));
     }
     Ok(())
 }
@@ -175,8 +190,9 @@ fn link_faults(plan: &Plan, rack: &RackSpaces) -> Outcome<Vec<LinkFaults>> {
     let Some(text) = &plan.faults else { return Ok(Vec::new()) };
     let rates: Rates = text.parse()?;
     if rates.delay != Rates::default().delay {
-        let why = "links hold a frame until the next one comes: leave `delay` out";
-        return Err(Failure::bad_input(format!("faults `{text}` with --io xdp: {why}")));
+        let (io, why) =
+            (plan.switch.io.name(), "links hold a frame until the next one comes: leave `delay` out");
+        return Err(Failure::bad_input(format!("faults `{text}` with --io {io}: {why}")));
     }
     let attach = |host| Ok(LinkFaults::attach(host, rates, plan.seed)?);
     rack.hosts().iter().map(attach).collect()

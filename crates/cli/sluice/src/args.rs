@@ -138,8 +138,8 @@ pub(crate) struct UpArgs {
     /// loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
-    /// Where packets are switched, instead of the plan's: on a socket of the switch's process, or in the
-    /// kernel, on links between network namespaces (takes root).
+    /// Where packets are switched, instead of the plan's: on a socket of the switch's process, in the
+    /// kernel, or on BMv2; the last two on links between network namespaces (takes root).
     #[arg(long, value_name = "WHERE", conflicts_with = "sweep")]
     pub(crate) io: Option<Io>,
     /// Split the workers over this many racks, each with a switch of its own (a leaf), below a spine to which
@@ -184,11 +184,11 @@ pub(crate) struct SwitchArgs {
     /// racksched:2,tracked; `sluice policies` lists all.
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Vec<String>,
-    /// Where packets are switched, instead of the plan's: on a socket of this process, or in the kernel, on
-    /// its links.
+    /// Where packets are switched, instead of the plan's: on a socket of this process, in the kernel, or on
+    /// BMv2; the last two on links.
     #[arg(long, value_name = "WHERE")]
     pub(crate) io: Option<Io>,
-    /// With xdp: an interface that carries the program; give it again for more.
+    /// With xdp and bmv2: an interface that is a link of the switch; give it again for more.
     #[arg(long = "interface", value_name = "NAME")]
     pub(crate) interfaces: Vec<String>,
     /// With xdp: let the kernel's stack carry the program even where a driver could; slower, for drivers that

@@ -1,5 +1,6 @@
 //! Converts the errors of libraries into failures of a command.
 
+use sluice_bmv2::Bmv2Error;
 use sluice_kernel::KernelError;
 use sluice_net::NetError;
 use sluice_netem::FaultRatesError;
@@ -45,6 +46,12 @@ impl From<SwitchdError> for Failure {
 
 impl From<KernelError> for Failure {
     fn from(why: KernelError) -> Self {
+        if why.is_bad_input() { Self::bad_input(why) } else { Self::broken(why) }
+    }
+}
+
+impl From<Bmv2Error> for Failure {
+    fn from(why: Bmv2Error) -> Self {
         if why.is_bad_input() { Self::bad_input(why) } else { Self::broken(why) }
     }
 }

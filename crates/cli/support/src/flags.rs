@@ -22,6 +22,8 @@ pub enum Io {
     Udp,
     /// In the kernel, on links.
     Xdp,
+    /// On BMv2, the reference switch of P4, on links: some thousand packets a second.
+    Bmv2,
 }
 
 impl Io {
@@ -30,6 +32,12 @@ impl Io {
         match self {
             Self::Udp => "udp",
             Self::Xdp => "xdp",
+            Self::Bmv2 => "bmv2",
         }
+    }
+
+    /// Whether packets are switched on links, so that each host of a rack has a network namespace.
+    pub const fn is_on_links(self) -> bool {
+        !matches!(self, Self::Udp)
     }
 }

@@ -148,7 +148,7 @@ fn faults() -> impl Strategy<Value = Option<String>> {
 }
 
 fn ios() -> impl Strategy<Value = Io> {
-    select(vec![Io::Udp, Io::Xdp])
+    select(vec![Io::Udp, Io::Xdp, Io::Bmv2])
 }
 
 fn switches() -> impl Strategy<Value = SwitchPlan> {

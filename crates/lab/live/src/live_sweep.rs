@@ -88,6 +88,11 @@ impl LiveSweep {
     /// Checks that the whole sweep can be run.
     pub(super) fn checked(self) -> Outcome<Self> {
         check(&self.testbed, &self.workload)?;
+        if self.io == Io::Bmv2 {
+            let why =
+                "--io bmv2: BMv2 passes too few packets to be measured; `sluice up --io bmv2` runs a rack";
+            return Err(Failure::bad_input(why));
+        }
         if self.io == Io::Xdp
             && let Some(who) = self.policies.iter().find(|who| !who.choice.traits().runs_in_kernel)
         {

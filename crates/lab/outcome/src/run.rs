@@ -25,9 +25,9 @@ pub struct RunResult {
     pub seed: u64,
     /// The factor between this run's times and those of the emulated rack.
     pub dilation: u32,
-    /// Where packets were switched: "udp" or "xdp"; null if the load did not start the switch.
+    /// Where packets were switched: "udp", "xdp" or "bmv2"; null if the load did not start the switch.
     pub io: Option<&'static str>,
-    /// The faults injected into every socket, or with XDP into every host's link; null if there were none.
+    /// The faults injected into every socket, or on links into every host's link; null if there were none.
     pub faults: Option<String>,
     /// How many workers the run started; null if they ran already.
     pub workers: Option<usize>,

@@ -10,8 +10,8 @@ use sluice_outcome::run::{
 use crate::csv::field;
 use crate::table::{NOTHING, Table, digits, time};
 
-/// The name of the switch in the kernel in results.
-const XDP: &str = "xdp";
+/// The name of the switch on a socket in results.
+const UDP: &str = "udp";
 
 /// How many characters of a service's error text the summary shows.
 const COMPLAINT_LETTERS: usize = 200;
@@ -124,7 +124,7 @@ fn heading(out: &mut String, result: &RunResult) {
         );
     }
     if let Some(faults) = &result.faults {
-        let place = if result.io == Some(XDP) { "on every link" } else { "in every socket" };
+        let place = if result.io.is_none_or(|io| io == UDP) { "in every socket" } else { "on every link" };
         let _ = writeln!(out, "FAULTS {place}: {faults}");
     }
     if result.cut_off > 0 {

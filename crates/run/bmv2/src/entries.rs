@@ -15,20 +15,43 @@ use crate::registers::{egress, of};
 use crate::runtime::Runtime;
 use crate::servers::WriteGroups;
 
-/// The link of all hosts, and the Ethernet addresses on it: the receiver's, the switch's.
-const LINK: u16 = 0;
-const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]];
+/// The way to a host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// The switch's link that leads there.
+    pub(crate) link: u16,
+    /// The Ethernet addresses on that link: the receiver's, the switch's.
+    pub(crate) macs: [[u8; 6]; 2],
+}
+
+/// Where hosts are.
+pub(crate) trait Ways: Send {
+    /// The way to a host; `None` if none is known.
+    fn to(&self, at: &Endpoint) -> Option<Way>;
+}
+
+/// All hosts are behind link 0.
+#[derive(Debug)]
+pub(crate) struct OneLink;
+
+impl Ways for OneLink {
+    fn to(&self, _: &Endpoint) -> Option<Way> {
+        Some(Way { link: 0, macs: [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]] })
+    }
+}
 
 /// The rows that the switch holds, and the handles of their entries.
-#[derive(Debug)]
 pub(crate) struct Entries {
     config: Config,
+    ways: Box<dyn Ways>,
+    /// For each slice the nodes of its servers in its multicast group.
+    copies: Vec<Vec<i32>>,
     handles: BTreeMap<(String, Vec<Vec<u8>>), i32>,
     pub(crate) slices: Vec<SliceRow>,
-    types: Vec<Option<SliceId>>,
+    pub(crate) types: Vec<Option<SliceId>>,
     pub(crate) workers: Vec<Option<WorkerRow>>,
-    clients: Vec<Option<ClientRow>>,
-    servers: WriteGroups,
+    pub(crate) clients: Vec<Option<ClientRow>>,
+    pub(crate) servers: WriteGroups,
 }
 
 /// An entry's action and its arguments.
@@ -36,9 +59,11 @@ type Action = (&'static str, Vec<Vec<u8>>);
 
 impl Entries {
     /// An empty switch of this size.
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config, ways: Box<dyn Ways>) -> Self {
         Self {
             config,
+            ways,
+            copies: Vec::new(),
             handles: BTreeMap::new(),
             slices: vec![SliceRow::default(); config.slices.into()],
             types: vec![None; config.types.into()],
@@ -48,7 +73,8 @@ impl Entries {
         }
     }
 
-    /// Writes what no controller changes: the epoch, and the switch's addresses.
+    /// Writes what no controller changes: the epoch, the switch's addresses, and a multicast group for each
+    /// slice.
     pub(crate) fn begin(&mut self, runtime: &mut Runtime, own: &[Endpoint]) -> Result<(), Bmv2Error> {
         let epoch = vec![self.config.epoch.0.to_be_bytes().to_vec()];
         runtime.set_default(&egress("replies", "life"), &egress("replies", "this_epoch"), &epoch)?;
@@ -63,13 +89,21 @@ impl Entries {
             let action = egress("addresses", action);
             runtime.add(&egress("addresses", "own_addresses"), &[vec![is_v4]], &action, &data)?;
         }
+        // A server without a row has a node that leads nowhere.
+        let groups =
+            (0..self.config.slices).map(|slice| runtime.make_group(slice + 1, 0..self.config.servers));
+        self.copies = groups.collect::<Result<_, _>>()?;
         Ok(())
     }
 
     /// Removes all rows' entries; what [`Entries::begin`] wrote stays.
     pub(crate) fn clear(&mut self, runtime: &mut Runtime) -> Result<(), Bmv2Error> {
-        let handles = std::mem::take(&mut self.handles);
-        *self = Self::new(self.config);
+        for server in (0..self.config.servers).map(ServerId) {
+            self.lead_copies(runtime, server, None)?;
+        }
+        let (handles, copies) = (std::mem::take(&mut self.handles), std::mem::take(&mut self.copies));
+        let ways = std::mem::replace(&mut self.ways, Box::new(OneLink));
+        *self = Self { copies, ..Self::new(self.config, ways) };
         handles.iter().try_for_each(|((table, _), handle)| runtime.remove(table, *handle))?;
         (0..self.config.slices).try_for_each(|slice| self.write_slice(runtime, SliceId(slice)))
     }
@@ -128,11 +162,24 @@ impl Entries {
         self.write_at(runtime, &egress("write", "pairs"), vec![index.clone()], pair, |name| {
             egress("write", name)
         })?;
-        let end = row.map(|row| ("goes_to", way_to(&row.at)));
+        let way = row.and_then(|row| self.ways.to(&row.at));
+        let end = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
         self.write_at(runtime, &egress("addresses", "server_hosts"), vec![index], end, |name| {
             egress("addresses", name)
         })?;
+        self.lead_copies(runtime, server, way)?;
         self.write_groups(runtime).map(Some)
+    }
+
+    /// Sends the copies for a server this way, or nowhere.
+    fn lead_copies(
+        &self,
+        runtime: &mut Runtime,
+        server: ServerId,
+        way: Option<Way>,
+    ) -> Result<(), Bmv2Error> {
+        let nodes = self.copies.iter().filter_map(|nodes| nodes.get(usize::from(server.0)));
+        nodes.copied().try_for_each(|node| runtime.lead_copies(node, way.map(|way| way.link)))
     }
 
     /// Sets or clears the ring that a server keeps for a slice; `None` if it is out of range.
@@ -228,9 +275,10 @@ impl Entries {
             ("is_worker", vec![bytes(row.slice.0), row.generation.0.to_be_bytes().to_vec(), open])
         });
         self.write(runtime, "sources", "workers", vec![index.clone()], data)?;
-        let link = row.map(|_| ("is_there", vec![bytes(LINK)]));
+        let way = row.and_then(|row| self.ways.to(&row.at));
+        let link = way.map(|way| ("is_there", vec![bytes(way.link)]));
         self.write(runtime, "tokens", "worker_links", vec![index.clone()], link)?;
-        let end = row.map(|row| ("goes_to", way_to(&row.at)));
+        let end = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
         self.write_at(runtime, &egress("addresses", "worker_hosts"), vec![index.clone()], end, |name| {
             egress("addresses", name)
         })?;
@@ -275,9 +323,10 @@ impl Entries {
         }
         let known = row.map(|_| ("is_client", Vec::new()));
         self.write(runtime, "sources", "clients", vec![index.clone()], known)?;
-        let link = row.map(|_| ("leads_to", vec![bytes(LINK)]));
+        let way = row.and_then(|row| self.ways.to(&row.at));
+        let link = way.map(|way| ("leads_to", vec![bytes(way.link)]));
         self.write(runtime, "tokens", "client_links", vec![index.clone()], link)?;
-        let swept = row.map(|row| ("goes_to", way_to(&row.at)));
+        let swept = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
         self.write_at(runtime, &egress("addresses", "client_hosts"), vec![index.clone()], swept, |name| {
             egress("addresses", name)
         })?;
@@ -393,7 +442,7 @@ fn is_ipv4(at: &Endpoint) -> bool {
 }
 
 /// An address and port, and the Ethernet addresses on the way there.
-fn way_to(at: &Endpoint) -> Vec<Vec<u8>> {
+fn way_to(at: &Endpoint, way: &Way) -> Vec<Vec<u8>> {
     let is_ipv4 = vec![u8::from(is_ipv4(at))];
-    end_of(at).into_iter().chain(MACS.map(|mac| mac.to_vec())).chain([is_ipv4]).collect()
+    end_of(at).into_iter().chain(way.macs.map(|mac| mac.to_vec())).chain([is_ipv4]).collect()
 }

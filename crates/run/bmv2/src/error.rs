@@ -3,6 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use sluice_kernel::KernelError;
+use sluice_net::NetError;
+use sluice_switchd::SwitchdError;
 use thiserror::Error;
 
 /// Why the program does not run on BMv2, or why a step failed there.
@@ -12,7 +15,7 @@ pub enum Bmv2Error {
     #[error("{0} was not found: name its folder in P4_TOOLS, or put it on the PATH")]
     NoTool(&'static str),
     /// The compiler refuses the program.
-    #[error("p4c-bm2-ss refuses {program}:\n{why}")]
+    #[error("p4c-bm2-ss refuses {}: {why}", program.display())]
     Compile { program: PathBuf, why: String },
     /// The operating system refuses something.
     #[error("cannot {doing}: {why}")]
@@ -23,12 +26,50 @@ pub enum Bmv2Error {
     /// The switch refuses a call.
     #[error("BMv2 refuses {call}: {why}")]
     Refused { call: String, why: String },
+    /// The switch has not opened all its links.
+    #[error("BMv2 opened {opened} of {links} links: bring all interfaces up (ip link set dev NAME up)")]
+    NotOpened { opened: usize, links: usize },
+    /// More links than the switch has ports.
+    #[error("{count} links are more than BMv2 has ports for: give at most {most}")]
+    Links { count: usize, most: u16 },
+    /// The switch runs a program of another size.
+    #[error(
+        "BMv2 runs a program of another size: {register} should have {cells} cells; remove its rain.json"
+    )]
+    Size { register: String, cells: u32 },
+    /// This user may not open links.
+    #[error("BMv2 on links takes root: run it with sudo")]
+    NotRoot,
+    /// An error of links and namespaces.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     /// The program has no table or register for this step of a controller.
     #[error("the P4 program knows nothing of {0}")]
     Unknown(String),
 }
 
+impl From<NetError> for Bmv2Error {
+    fn from(why: NetError) -> Self {
+        KernelError::from(why).into()
+    }
+}
+
+impl From<SwitchdError> for Bmv2Error {
+    fn from(why: SwitchdError) -> Self {
+        KernelError::from(why).into()
+    }
+}
+
 impl Bmv2Error {
+    /// Whether the caller's input, or what this machine lacks, is at fault.
+    pub const fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Kernel(why) => why.is_bad_input(),
+            Self::System { .. } | Self::Gone(_) | Self::Refused { .. } | Self::Unknown(_) => false,
+            _ => true,
+        }
+    }
+
     /// Wraps what the operating system says.
     pub(crate) fn system(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |why| Self::System { doing, why }

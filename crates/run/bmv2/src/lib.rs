@@ -1,21 +1,26 @@
 //! Rain's P4 program (`targets/p4`) on BMv2, the reference switch of P4.
 //!
-//! [`tool`] finds the compiler and the switch, which no package of ours brings. [`Bmv2Switch`] compiles the
-//! program for a size, starts the switch, and carries out a controller's steps on it. Frames go in and come
-//! out one at a time, with the time that each frame names.
-//!
-//! Left out: links, and real time.
+//! [`tool`] finds the compiler and the switch, which no package of ours brings. The program runs in two
+//! ways: [`Bmv2Switch`] passes frames one at a time, with the time that each frame names, to hold the program
+//! to the vectors; [`Bmv2Driver`] runs it on a machine's links, for a live rack.
 #![forbid(unsafe_code)]
 
+mod driver;
 mod entries;
 mod error;
 mod frames;
+mod links;
+mod process;
 mod registers;
 mod runtime;
 mod servers;
+mod sources;
+mod steps;
+mod sweeps;
 mod switch;
 mod tools;
 
+pub use driver::{Bmv2Driver, Bmv2Options};
 pub use error::Bmv2Error;
 pub use switch::Bmv2Switch;
 pub use tools::tool;

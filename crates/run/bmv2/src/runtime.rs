@@ -15,7 +15,7 @@ use crate::error::Bmv2Error;
 
 /// The only pipeline of a simple switch.
 const CONTEXT: i32 = 0;
-/// How long the switch may take to start its server.
+/// How long the switch may take to start its server, and to answer.
 const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The tag of an exact match among BMv2's kinds of matches.
@@ -61,7 +61,8 @@ impl Runtime {
                 Err(why) => return Err(Bmv2Error::Gone(format!("does not listen on {at}: {why}"))),
             }
         };
-        stream.set_nodelay(true).map_err(Bmv2Error::system("set up the connection with BMv2"))?;
+        let set_up = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
+        set_up.map_err(Bmv2Error::system("set up the connection with BMv2"))?;
         let other = stream.try_clone().map_err(Bmv2Error::system("set up the connection with BMv2"))?;
         Ok(Self {
             asks: TBinaryOutputProtocol::new(TBufferedWriteTransport::new(stream), true),
@@ -82,16 +83,37 @@ impl Runtime {
         self.call("bm_counter_reset_all", &arguments).map(drop)
     }
 
-    /// Makes a multicast group whose copies, one for each of these replication ids, all leave by link 0.
-    pub(crate) fn make_group(&mut self, group: u16, ids: impl Iterator<Item = u16>) -> Result<(), Bmv2Error> {
+    /// Makes a multicast group with a node for each of these replication ids. No node leads anywhere yet.
+    /// Returns the nodes' handles.
+    pub(crate) fn make_group(
+        &mut self,
+        group: u16,
+        ids: impl Iterator<Item = u16>,
+    ) -> Result<Vec<i32>, Bmv2Error> {
         let made = self.replicate("bm_mc_mgrp_create", &[Argument::Number(group.into())])?;
+        let mut nodes = Vec::new();
         for id in ids {
-            let (links, none) = (Argument::Name("1"), Argument::Name(""));
-            let node = self.replicate("bm_mc_node_create", &[Argument::Number(id.into()), links, none])?;
+            let none = Argument::Name("");
+            let node = self.replicate("bm_mc_node_create", &[Argument::Number(id.into()), none, none])?;
             let member = [Argument::Number(made), Argument::Number(node)];
             self.call_of("simple_pre_lag", "bm_mc_node_associate", &in_context(&member))?;
+            nodes.push(node);
         }
-        Ok(())
+        Ok(nodes)
+    }
+
+    /// Lets the copies of a group's node leave by this link, or by none.
+    pub(crate) fn lead_copies(&mut self, node: i32, link: Option<u16>) -> Result<(), Bmv2Error> {
+        // A digit for each link, the last one for link 0.
+        let links = link.map_or_else(String::new, |link| format!("1{}", "0".repeat(link.into())));
+        let arguments = [Argument::Number(node), Argument::Name(&links), Argument::Name("")];
+        self.call_of("simple_pre_lag", "bm_mc_node_update", &in_context(&arguments)).map(drop)
+    }
+
+    /// Sets how many frames may wait for each link.
+    pub(crate) fn set_queues(&mut self, frames: u16) -> Result<(), Bmv2Error> {
+        let arguments = [Argument::Number(frames.into())];
+        self.call_of("simple_switch", "set_all_egress_queue_depths", &arguments).map(drop)
     }
 
     /// A call of the replication engine that returns a handle.
@@ -169,6 +191,15 @@ impl Runtime {
         }
     }
 
+    /// One word of a register array.
+    pub(crate) fn word(&mut self, register: &str, at: usize) -> Result<i64, Bmv2Error> {
+        let arguments = [Argument::Number(CONTEXT), Argument::Name(register), Argument::Number(at as i32)];
+        match self.call("bm_register_read", &arguments)? {
+            Returned::Number(word) => Ok(word),
+            _ => Err(Bmv2Error::Gone("answers a register without a word".to_owned())),
+        }
+    }
+
     /// Writes one word to `len` cells of a register array.
     pub(crate) fn fill(
         &mut self,
@@ -185,6 +216,14 @@ impl Runtime {
             Argument::Long(word),
         ];
         self.call("bm_register_write_range", &arguments).map(drop)
+    }
+
+    /// How many links the switch has opened.
+    pub(crate) fn links(&mut self) -> Result<usize, Bmv2Error> {
+        match self.call("bm_dev_mgr_show_ports", &[])? {
+            Returned::Numbers(links) => Ok(links.len()),
+            _ => Err(Bmv2Error::Gone("answers its links without a list".to_owned())),
+        }
     }
 
     /// How many packets a counter has counted.
@@ -214,10 +253,7 @@ impl Runtime {
         self.ask(&format!("{service}:{call}"), arguments)
             .and_then(|()| self.hear())
             .map_err(|why| failed(&named, &why))?
-            .ok_or_else(|| Bmv2Error::Refused {
-                call: named.clone(),
-                why: "an exception of its interface".to_owned(),
-            })
+            .map_err(|code| Bmv2Error::Refused { call: named.clone(), why: refusal(call, code) })
     }
 
     fn ask(&mut self, name: &str, arguments: &[Argument<'_>]) -> thrift::Result<()> {
@@ -235,25 +271,22 @@ impl Runtime {
         out.flush()
     }
 
-    /// What the call returns; `None` if the switch answers with an exception.
-    fn hear(&mut self) -> thrift::Result<Option<Returned>> {
+    /// What the call returns, or the code of the exception with which the switch answers.
+    fn hear(&mut self) -> thrift::Result<Result<Returned, i64>> {
         let hears = &mut self.hears;
         let message = hears.read_message_begin()?;
         if message.message_type == TMessageType::Exception {
             let why = thrift::Error::read_application_error_from_in_protocol(hears)?;
             return Err(thrift::Error::Application(why));
         }
-        let mut returned = Some(Returned::Nothing);
+        let mut returned = Ok(Returned::Nothing);
         hears.read_struct_begin()?;
         loop {
             let field = hears.read_field_begin()?;
             match (field.field_type, field.id) {
                 (TType::Stop, _) => break,
-                (of, Some(0)) => returned = Some(read(hears, of)?),
-                (of, _) => {
-                    hears.skip(of)?;
-                    returned = None;
-                }
+                (of, Some(0)) => returned = Ok(read(hears, of)?),
+                (of, _) => returned = Err(read_code(hears, of)?),
             }
             hears.read_field_end()?;
         }
@@ -323,7 +356,12 @@ fn read(hears: &mut dyn TInputProtocol, of: TType) -> thrift::Result<Returned> {
         TType::I64 => Returned::Number(hears.read_i64()?),
         TType::List => {
             let list = hears.read_list_begin()?;
-            let words = (0..list.size).map(|_| hears.read_i64()).collect::<thrift::Result<_>>()?;
+            let words = (0..list.size).map(|_| match list.element_type {
+                TType::I64 => hears.read_i64(),
+                // Of other lists only the length is needed.
+                of => hears.skip(of).map(|()| 0),
+            });
+            let words = words.collect::<thrift::Result<_>>()?;
             hears.read_list_end()?;
             Returned::Numbers(words)
         }
@@ -347,6 +385,42 @@ fn read(hears: &mut dyn TInputProtocol, of: TType) -> thrift::Result<Returned> {
             Returned::Nothing
         }
     })
+}
+
+/// The code of an exception, its first field.
+fn read_code(hears: &mut dyn TInputProtocol, of: TType) -> thrift::Result<i64> {
+    let mut code = 0;
+    if of != TType::Struct {
+        hears.skip(of)?;
+        return Ok(code);
+    }
+    hears.read_struct_begin()?;
+    loop {
+        let field = hears.read_field_begin()?;
+        match (field.field_type, field.id) {
+            (TType::Stop, _) => break,
+            (TType::I32, Some(1)) => code = hears.read_i32()?.into(),
+            (of, _) => hears.skip(of)?,
+        }
+        hears.read_field_end()?;
+    }
+    hears.read_struct_end()?;
+    Ok(code)
+}
+
+/// What an exception's code means for this call.
+fn refusal(call: &str, code: i64) -> String {
+    let is_of = |start: &str| call.starts_with(start);
+    let other_program = "the switch runs another program, or one of another version";
+    match code {
+        1 if is_of("bm_mt_") => "the table is full; the program was compiled for fewer entries".to_owned(),
+        7 | 8 if is_of("bm_mt_") => format!("no such table or action; {other_program}"),
+        1 if is_of("bm_register_") || is_of("bm_counter_") => format!("it is not there; {other_program}"),
+        2 if is_of("bm_register_") || is_of("bm_counter_") => {
+            "it has no such cell; the program was compiled for another size".to_owned()
+        }
+        code => format!("code {code} of its interface"),
+    }
 }
 
 /// The arguments behind the context's number.

@@ -12,6 +12,8 @@ const BODY_BYTES_MAX: u32 = 4_084;
 #[derive(Debug)]
 pub(crate) struct WriteGroups {
     rows: Vec<Option<ServerRow>>,
+    /// The servers that have had a row are below this.
+    had: u16,
     /// For each slice a row of servers.
     rings: Vec<Vec<Option<RingRow>>>,
     copies: Vec<u16>,
@@ -20,7 +22,8 @@ pub(crate) struct WriteGroups {
 impl WriteGroups {
     pub(crate) fn new(config: &Config) -> Self {
         let (slices, servers) = (usize::from(config.slices), usize::from(config.servers));
-        Self { rows: vec![None; servers], rings: vec![vec![None; servers]; slices], copies: vec![0; slices] }
+        let rings = vec![vec![None; servers]; slices];
+        Self { rows: vec![None; servers], had: 0, rings, copies: vec![0; slices] }
     }
 
     /// Whether the row is in range and was set.
@@ -28,6 +31,7 @@ impl WriteGroups {
         let is_plain = row.is_none_or(|row| !row.reliable && !row.icrc);
         let Some(held) = self.rows.get_mut(usize::from(server.0)).filter(|_| is_plain) else { return false };
         *held = row;
+        self.had = self.had.max(server.0 + 1);
         true
     }
 
@@ -46,6 +50,21 @@ impl WriteGroups {
         let Some(held) = self.copies.get_mut(usize::from(slice.0)) else { return false };
         *held = copies;
         true
+    }
+
+    /// The servers' rows.
+    pub(crate) fn rows(&self) -> &[Option<ServerRow>] {
+        &self.rows
+    }
+
+    /// For each slice a row of the servers' rings.
+    pub(crate) fn rings(&self) -> &[Vec<Option<RingRow>>] {
+        &self.rings
+    }
+
+    /// The servers that have had a row are below this.
+    pub(crate) const fn had(&self) -> u16 {
+        self.had
     }
 
     pub(crate) fn copies(&self, slice: SliceId) -> u16 {

@@ -1,6 +1,7 @@
 //! What a kernel may lack or refuse, and what the caller can do about it.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use sluice_net::NetError;
@@ -92,6 +93,9 @@ pub enum KernelError {
         /// The message of the kernel or the loader.
         why: String,
     },
+    /// The kernel knows no way to a host: bring its link up, or give the machine a route.
+    #[error("packets to {to} have no way: {why}; ip route get {to} and ip neighbour show what is known")]
+    NoWay { to: IpAddr, why: io::Error },
     /// A network namespace or mount could not be set up: follow the message.
     #[error("network namespaces: cannot {doing}: {why}; {}", advice(Attempt::Divide, .why))]
     Space { doing: &'static str, why: io::Error },

@@ -4,16 +4,14 @@
 use std::io;
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::tc::{TcAttribute, TcMessage};
-use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
 use rustix::net::netdevice::index_to_name;
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::KernelError;
+use crate::rtnetlink::dump;
 
 /// The discipline that keeps departure times.
 const FAIR_QUEUE: &str = "fq";
@@ -63,43 +61,6 @@ fn disciplines(link: u32) -> io::Result<Vec<String>> {
 fn name_of(link: u32) -> io::Result<String> {
     let any = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     Ok(index_to_name(any, link)?)
-}
-
-/// Requests all objects of a kind.
-fn dump(message: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    let mut packet = NetlinkMessage::new(header, NetlinkPayload::from(message));
-    packet.finalize();
-    let mut bytes = vec![0; packet.buffer_len()];
-    packet.serialize(&mut bytes);
-    socket.send(&bytes, 0)?;
-    let mut all = Vec::new();
-    loop {
-        let (answer, _) = socket.recv_from_full()?;
-        if !read_part(&answer, &mut all)? {
-            return Ok(all);
-        }
-    }
-}
-
-/// Reads one datagram of an answer. Returns whether more follow.
-fn read_part(mut answer: &[u8], all: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
-    while !answer.is_empty() {
-        let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize(answer).map_err(io::Error::other)?;
-        let length = (read.header.length as usize).next_multiple_of(4).max(1);
-        match read.payload {
-            NetlinkPayload::InnerMessage(message) => all.push(message),
-            NetlinkPayload::Done(_) => return Ok(false),
-            NetlinkPayload::Error(why) => return Err(why.to_io()),
-            _ => {}
-        }
-        answer = answer.get(length..).unwrap_or_default();
-    }
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -16,12 +16,13 @@ pub(crate) enum Way {
 }
 
 /// Lines that are not run here: the page, the beginning of the line (empty for all lines), and the reason.
-pub(crate) const ELSEWHERE: [(&str, &str, &str); 5] = [
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 6] = [
     (
         "docs/manual/xdp.md",
         "",
         "takes root, a network card or a second machine; tests/xdp.rs runs such racks in namespaces",
     ),
+    ("docs/manual/bmv2.md", "", "takes root and the P4 tools; tests/bmv2.rs runs such racks in namespaces"),
     ("docs/manual/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
     ("docs/results/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),

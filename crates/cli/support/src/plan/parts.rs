@@ -360,9 +360,9 @@ impl Plan {
         worker.quota.unwrap_or_else(|| self.program().traits().quota.max(1))
     }
 
-    /// The faults of sockets; `None` with a switch in the kernel, where links inject the faults.
+    /// The faults of sockets; `None` with a switch on links, which inject the faults.
     pub fn socket_faults(&self) -> Option<&String> {
-        self.faults.as_ref().filter(|_| self.switch.io == Io::Udp)
+        self.faults.as_ref().filter(|_| !self.switch.io.is_on_links())
     }
 
     /// The names of the servers; none under a scheduler that writes nothing ahead, and none below spines.

@@ -122,6 +122,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let switch = &plan.switch;
     let refused = [
         (switch.io == Io::Xdp, "the switch in the kernel is one rack's: leave io = \"xdp\" out, or racks"),
+        (switch.io == Io::Bmv2, "the switch on BMv2 is one rack's: leave io = \"bmv2\" out, or racks"),
         (
             switch.testbed_delays,
             "no link between spine and leaf is held up: leave testbed_delays out, or racks",

@@ -13,6 +13,7 @@ use aya::maps::{Array, HashMap};
 use aya::programs::xdp::XdpMode;
 use aya::programs::{TestRun as _, TestRunAttrs, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfLoader};
+use sluice_kernel::KernelError;
 use sluice_kernel::spaces::{BPF_FOLDER, HOST_LINK, HostSpace, RackSpaces};
 use sluice_kernel::xdp::frame::wrap;
 use sluice_kernel::xdp::{XdpDriver, XdpOptions};
@@ -518,7 +519,7 @@ fn rain(interfaces: Vec<String>, generic: bool, ops: Vec<TableOp>) -> Result<(),
     let options = XdpOptions { size: size(), at, interfaces, generic, pins };
     let driver = XdpDriver::new(&options, || Ok(EPOCH))?;
     let handle = driver.handle();
-    driver.spawn()?;
+    driver.spawn::<KernelError>()?;
     handle.tables().call(ops)?;
     Ok(())
 }

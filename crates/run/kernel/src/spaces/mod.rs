@@ -12,6 +12,7 @@ mod ends;
 mod faults;
 mod netlink;
 mod pass;
+mod side;
 #[expect(unsafe_code, reason = "system calls")]
 mod sys;
 
@@ -32,6 +33,7 @@ use crate::KernelError;
 pub use ends::{LinkEnd, MTU_BYTES};
 pub use faults::LinkFaults;
 use netlink::Netlink;
+pub use side::SideSpace;
 pub(crate) use sys::driver_of;
 
 /// The largest number of hosts in a rack: the third byte of a link's addresses is the host's number.
@@ -208,6 +210,16 @@ impl RackSpaces {
         for host in &mut self.hosts {
             drop(host.pass.take());
         }
+    }
+
+    /// Prepares the links for a switch that captures frames, so that it has room for bursts.
+    ///
+    /// # Errors
+    /// [`KernelError::Space`] with the kernel's reason.
+    pub fn bare_links(&mut self) -> Result<(), KernelError> {
+        self.bare_ends();
+        let joined = self.switch.within(|| self.links().try_for_each(sys::join_no_packets))?;
+        joined.map_err(failed("adjust a link"))
     }
 
     /// The names of the switch's links, in the order of the hosts.

@@ -12,6 +12,8 @@ const GET_DRIVER: u32 = 0x3;
 const SET_TRANSMIT_CHECKSUM: u32 = 0x17;
 /// `ETHTOOL_SGRO`: sets whether received packets of a flow are merged (GRO).
 const SET_RECEIVE_JOINED: u32 = 0x2c;
+/// `ETHTOOL_STSO` and `ETHTOOL_SGSO`: set whether packets longer than the MTU are sent, for others to divide.
+const SET_SEND_JOINED: [u32; 2] = [0x1f, 0x24];
 
 /// Moves the calling thread into a new network namespace.
 pub(super) fn leave_network() -> io::Result<()> {
@@ -35,6 +37,12 @@ pub(super) fn send_whole_checksums(link: &str) -> io::Result<()> {
 /// queue that exists only with GRO.
 pub(super) fn take_redirected_frames(link: &str) -> io::Result<()> {
     set(link, SET_RECEIVE_JOINED, 1)
+}
+
+/// Makes a link of this namespace carry no frame longer than its MTU. Who captures its frames can then have
+/// room for more of them: libpcap's 2 MiB hold 32 frames otherwise.
+pub(super) fn join_no_packets(link: &str) -> io::Result<()> {
+    SET_SEND_JOINED.into_iter().chain([SET_RECEIVE_JOINED]).try_for_each(|joined| set(link, joined, 0))
 }
 
 /// The layout of the kernel's `ethtool_value`.

@@ -117,13 +117,17 @@ impl XdpDriver {
         &self.carried
     }
 
-    /// Runs the driver on a new thread until it is stopped. The program stays on its links.
+    /// Runs the driver on a new thread until it is stopped. The program stays on its links. The error type is
+    /// the caller's, who may run other kinds of switches too.
     ///
     /// # Errors
     /// [`NetError::Thread`] if the system has no thread left.
-    pub fn spawn(self) -> Result<JoinHandle<Result<(), KernelError>>, KernelError> {
+    pub fn spawn<E: From<KernelError> + Send + 'static>(
+        self,
+    ) -> Result<JoinHandle<Result<(), E>>, KernelError> {
         let builder = thread::Builder::new().name("xdp".to_owned());
-        builder.spawn(|| self.run()).map_err(|why| NetError::Thread { name: "xdp", why }.into())
+        let spawned = builder.spawn(|| self.run().map_err(E::from));
+        spawned.map_err(|why| NetError::Thread { name: "xdp", why }.into())
     }
 
     fn run(mut self) -> Result<(), KernelError> {

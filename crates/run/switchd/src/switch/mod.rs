@@ -187,13 +187,13 @@ impl SwitchDriver {
 impl SwitchHandle {
     /// The handle of a switch whose thread sleeps in this socket.
     pub fn new(tables: TablePort, socket: &Socket) -> Self {
-        Self {
-            tables,
-            counters: SwitchCounters::new(),
-            stop: Arc::new(AtomicBool::new(false)),
-            waker: socket.waker(),
-            local: socket.local(),
-        }
+        Self::beside(tables, socket.waker(), socket.local())
+    }
+
+    /// The handle of a switch at `local` whose thread this waker wakes.
+    pub fn beside(tables: TablePort, waker: Waker, local: SocketAddr) -> Self {
+        let (counters, stop) = (SwitchCounters::new(), Arc::new(AtomicBool::new(false)));
+        Self { tables, counters, stop, waker, local }
     }
 
     /// The sender of table steps.

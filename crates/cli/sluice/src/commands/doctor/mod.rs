@@ -1,5 +1,6 @@
 //! `sluice doctor`: checks what this machine can do, and advises about the rest.
 
+mod bmv2;
 mod certificates;
 mod check;
 mod xdp;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome<()> {
     checks.extend(interfaces());
     checks.extend([rocksdb(), terminal(), state(&args.state), shared_memory(Path::new(IN_MEMORY))]);
     checks.extend(xdp::checks());
+    checks.extend(bmv2::checks());
     checks.extend(certificates::checks(args));
     if args.json {
         print::line(to_json(&checks))?;

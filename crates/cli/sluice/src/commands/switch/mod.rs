@@ -1,5 +1,6 @@
 //! `sluice switch`: the switch, with the controller in the same process unless it runs alone.
 
+mod bmv2;
 mod role;
 mod size;
 mod xdp;
@@ -8,7 +9,6 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use serde_json::json;
-use sluice_kernel::KernelError;
 use sluice_launcher::parent;
 use sluice_net::first::FirstPacket;
 use sluice_net::program::{CONTROLLER_DEFAULT, log, read_anew_on_hangup};
@@ -40,6 +40,7 @@ const IN_FLIGHT_BYTES: usize = 1 << 20;
 enum Driver {
     Udp(Box<SwitchDriver>),
     Xdp(Box<sluice_kernel::xdp::XdpDriver>),
+    Bmv2(Box<sluice_bmv2::Bmv2Driver>),
 }
 
 impl Driver {
@@ -47,14 +48,16 @@ impl Driver {
         match self {
             Self::Udp(driver) => driver.handle(),
             Self::Xdp(driver) => driver.handle(),
+            Self::Bmv2(driver) => driver.handle(),
         }
     }
 
-    fn spawn(self) -> Result<JoinHandle<Result<(), KernelError>>, KernelError> {
-        match self {
-            Self::Udp(driver) => Ok(driver.spawn()?),
-            Self::Xdp(driver) => driver.spawn(),
-        }
+    fn spawn(self) -> Outcome<JoinHandle<Outcome<()>>> {
+        Ok(match self {
+            Self::Udp(driver) => driver.spawn()?,
+            Self::Xdp(driver) => driver.spawn()?,
+            Self::Bmv2(driver) => driver.spawn()?,
+        })
     }
 }
 
@@ -122,8 +125,17 @@ fn driver(
         let epoch = driver.epoch();
         return Ok((Driver::Xdp(Box::new(driver)), epoch));
     }
-    if !args.interfaces.is_empty() || args.pins.is_some() {
-        return Err(Failure::bad_input("--interface and --pins say how links are switched: add --io xdp"));
+    if args.pins.is_some() {
+        return Err(Failure::bad_input("--pins says where a switch in the kernel stays: add --io xdp"));
+    }
+    if plan.switch.io == Io::Bmv2 {
+        let driver = bmv2::driver(args, plan, &role::state(args, plan, role), state)?;
+        let epoch = driver.epoch();
+        return Ok((Driver::Bmv2(Box::new(driver)), epoch));
+    }
+    if !args.interfaces.is_empty() {
+        let why = "--interface names a link that is switched: add --io xdp, or --io bmv2";
+        return Err(Failure::bad_input(why));
     }
     let (epoch, term) = (state.next_epoch()?, state.term()?);
     Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(args, plan, role, (epoch, term))?)?)), epoch))

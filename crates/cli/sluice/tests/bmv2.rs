@@ -1,0 +1,229 @@
+//! Racks with the switch on BMv2. They need root, `p4c-bm2-ss` and `simple_switch` (on the path, or in the
+//! folders of `P4_TOOLS`); without these all tests except the first two print so and do nothing.
+
+mod common;
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{Running, SMALL, command, json, nothing_is_left_of, sluice, stderr};
+use serde_json::Value;
+
+/// A worker, a server and the switch are killed.
+const KILLED: &str = r#"
+[rdma]
+servers = 2
+[[event]]
+at = "2s"
+kill = "worker w-1"
+return_after = "500ms"
+[[event]]
+at = "4s"
+kill = "server server-2"
+return_after = "500ms"
+[[event]]
+at = "6s"
+kill = "switch"
+return_after = "500ms"
+"#;
+
+#[test]
+fn what_a_switch_on_bmv2_cannot_do_is_refused_in_one_line() {
+    let folder = folder_with(SMALL);
+    let refused = |args: &[&str], why: &str| {
+        let output = sluice(folder.path(), args);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+    };
+    let switch = |more: &[&'static str]| [&["switch", "plan.toml", "--io", "bmv2"], more].concat();
+    let on_lo = ["--interface", "lo", "--listen", "127.0.0.1:0"];
+    refused(&switch(&["--listen", "127.0.0.1:0"]), "--interface");
+    refused(&switch(&["--interface", "lo"]), "--listen");
+    refused(&switch(&["--pins", "/sys/fs/bpf/x"]), "--io xdp");
+    for (policy, why) in
+        [("r2p2:2", "rain only"), ("rain:2,ranked", "ranks"), ("rain:2,target=50us", "no targets")]
+    {
+        refused(&switch(&[&on_lo[..], &["--policy", policy]].concat()), why);
+    }
+    let swept = ["up", "--sweep", "0.3", "--policy", "rain:2", "--io", "bmv2"];
+    refused(&swept, "cannot be used with");
+}
+
+#[test]
+fn a_machine_without_the_tools_hears_which_one_is_missing() {
+    let folder = folder_with(SMALL);
+    let args = ["switch", "plan.toml", "--io", "bmv2", "--interface", "lo", "--listen", "127.0.0.1:0"];
+    let mut command = command(folder.path(), &args);
+    // `env`, which starts the command, is there.
+    command.env("PATH", "/usr/bin").env("P4_TOOLS", folder.path());
+    if ["p4c-bm2-ss", "simple_switch"].iter().any(|name| Path::new("/usr/bin").join(name).exists()) {
+        eprintln!("skipped: the tools are installed");
+        return;
+    }
+    let output = command.output().expect("sluice starts");
+    let said = stderr(&output);
+    let why = if is_root() { "simple_switch was not found" } else { "takes root" };
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn a_program_of_another_size_is_not_run() {
+    if !may_run() {
+        return;
+    }
+    let folder = folder_with(SMALL);
+    let port = UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let at = format!("127.0.0.1:{port}");
+    let args = ["switch", "plan.toml", "--io", "bmv2", "--interface", "lo", "--listen", &at, "--json"];
+    let compiled = folder.path().join("out/small/state/bmv2/rain.json");
+    let mut programs = Vec::new();
+    for tasks in [1024, 2048] {
+        let sized = format!("{SMALL}[switch]\ntasks_per_slice = {tasks}\ncontrol = \"127.0.0.1:0\"\n");
+        fs::write(folder.path().join("plan.toml"), sized).expect("written");
+        let mut switch = command(folder.path(), &args);
+        let switch = switch.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut switch = switch.expect("sluice starts");
+        let mut line = String::new();
+        BufReader::new(switch.stdout.take().expect("piped")).read_line(&mut line).expect("its addresses");
+        Running(switch).ends_well();
+        programs.push(fs::read(&compiled).expect("compiled"));
+    }
+    fs::write(&compiled, &programs[0]).expect("written");
+    let output = sluice(folder.path(), &args);
+    let said = stderr(&output);
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(last.contains("program of another size"), "{said}");
+    nothing_is_left_of(folder.path());
+}
+
+#[test]
+fn a_rack_on_bmv2_loses_nothing_when_worker_server_and_switch_are_killed() {
+    let plan = slow("10s") + KILLED;
+    let Some(result) = run(&plan, &["--policy", "rain:1"]) else { return };
+    assert_eq!((&result["io"], &result["policy"]), (&"bmv2".into(), &"rain:1".into()));
+    assert_eq!(result["events"].as_array().expect("a list").len(), 3);
+}
+
+#[test]
+fn a_rack_on_bmv2_that_is_killed_leaves_no_process() {
+    if !may_run() {
+        return;
+    }
+    let folder = folder_with(&(slow("60s") + "[rdma]\nservers = 0\n"));
+    let mut up = start(folder.path());
+    let children = descendants(up.id());
+    let namespaces = children.iter().filter_map(|pid| namespace(*pid)).collect::<HashSet<_>>();
+    assert!(children.iter().any(|pid| name_of(*pid).as_deref() == Some("simple_switch")), "{children:?}");
+    up.kill().expect("it is ours");
+    up.wait().expect("it ends");
+    while processes().filter_map(namespace).any(|id| namespaces.contains(&id)) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    nothing_is_left_of(folder.path());
+}
+
+#[test]
+fn a_rack_whose_bmv2_dies_says_so_and_gets_a_new_one() {
+    if !may_run() {
+        return;
+    }
+    let folder = folder_with(&(slow("6s") + "[rdma]\nservers = 0\n"));
+    let mut up = start(folder.path());
+    let mut children = descendants(up.id()).into_iter();
+    let switch = children.find(|pid| name_of(*pid).as_deref() == Some("simple_switch"));
+    let switch = rustix::process::Pid::from_raw(switch.expect("it runs") as i32).expect("a process");
+    rustix::process::kill_process(switch, rustix::process::Signal::KILL).expect("it is ours");
+    assert_eq!(up.wait().expect("it ends").code(), Some(0), "no task is lost");
+    let log = fs::read_to_string(folder.path().join("out/small/logs/switch.log"));
+    let log = log.expect("the switch's log");
+    assert!(log.contains("BMv2 ended by itself, signal: 9"), "{log}");
+}
+
+/// A plan for a switch of some hundred packets a second on a busy machine.
+fn slow(length: &str) -> String {
+    let plan = SMALL
+        .replace("rate = 300", "rate = 50")
+        .replace("length = \"1s\"", &format!("length = \"{length}\""));
+    plan.replace("name = \"small\"", "name = \"small\"\ndilation = 100\nout = \"out/small\"")
+}
+
+/// Runs a plan to its end, and checks that every task got a reply. `None` if this machine cannot.
+fn run(plan: &str, args: &[&str]) -> Option<Value> {
+    if !may_run() {
+        return None;
+    }
+    let folder = folder_with(plan);
+    let output = sluice(folder.path(), &[&["up", "plan.toml", "--io", "bmv2", "--json"], args].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = json(&output);
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"], "{}", result["tasks"]);
+    assert_eq!(result["warm_up_tasks"]["sent"], result["warm_up_tasks"]["replied"]);
+    Some(result)
+}
+
+/// Starts the folder's plan, and waits until its load runs.
+fn start(folder: &Path) -> Child {
+    let mut up = command(folder, &["up", "plan.toml", "--io", "bmv2"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sluice starts");
+    let mut said = BufReader::new(up.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.starts_with("load ")), "the load never ran");
+    thread::spawn(move || said.count());
+    up
+}
+
+fn descendants(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let children: Vec<u32> = children
+        .flat_map(|pids| pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    children.into_iter().flat_map(|child| [vec![child], descendants(child)].concat()).collect()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").expect("procfs").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The network namespace of a process, by its number.
+fn namespace(pid: u32) -> Option<u64> {
+    fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()).ok()
+}
+
+fn name_of(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/comm")).map(|name| name.trim().to_owned()).ok()
+}
+
+fn folder_with(plan: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    folder
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// Whether this machine can run such a rack; says what is missing.
+fn may_run() -> bool {
+    let missing = ["p4c-bm2-ss", "simple_switch"].into_iter().find_map(|name| sluice_bmv2::tool(name).err());
+    let missing = missing.map(|why| why.to_string());
+    let missing = missing.or_else(|| (!is_root()).then(|| "network namespaces take root".to_owned()));
+    if let Some(why) = &missing {
+        eprintln!("skipped: {why}");
+    }
+    missing.is_none()
+}

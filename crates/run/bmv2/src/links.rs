@@ -1,0 +1,82 @@
+//! The switch's links: network interfaces of the calling thread's namespace, each a port of BMv2.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use sluice_kernel::NextHop;
+use sluice_kernel::xdp::machine::Interface;
+use sluice_wire::Endpoint;
+
+use crate::entries::{Way, Ways};
+use crate::error::Bmv2Error;
+
+/// The port of the control link, above those of hosts. BMv2 drops what leaves by port 511.
+pub(crate) const CONTROL_PORT: u16 = 510;
+/// The port of the first link. What recirculates passes through egress as if it left by port 0.
+const FIRST: u16 = 1;
+
+/// The links of hosts.
+#[derive(Debug)]
+pub(crate) struct LinkPorts {
+    names: Vec<String>,
+    /// The ports by the interfaces' numbers.
+    ports: BTreeMap<u32, u16>,
+}
+
+impl LinkPorts {
+    /// These interfaces, of which each must exist.
+    pub(crate) fn new(names: &[String]) -> Result<Self, Bmv2Error> {
+        let most = CONTROL_PORT - FIRST;
+        if names.len() > usize::from(most) {
+            return Err(Bmv2Error::Links { count: names.len(), most });
+        }
+        let found = names.iter().map(|name| Interface::named(name)).collect::<Result<Vec<_>, _>>()?;
+        let ports = found.iter().map(|interface| interface.index).zip(FIRST..).collect();
+        Ok(Self { names: names.to_vec(), ports })
+    }
+
+    /// The links as BMv2's arguments take them, with the control link of this name.
+    pub(crate) fn arguments(&self, control: &str) -> Vec<String> {
+        let all = (FIRST..).zip(&self.names).map(|(port, name)| format!("{port}@{name}"));
+        all.chain([format!("{CONTROL_PORT}@{control}")]).flat_map(|link| ["-i".to_owned(), link]).collect()
+    }
+
+    /// How many links there are, with the control link.
+    pub(crate) fn count(&self) -> usize {
+        self.names.len() + 1
+    }
+}
+
+impl Ways for LinkPorts {
+    fn to(&self, at: &Endpoint) -> Option<Way> {
+        let at = SocketAddr::from(*at);
+        let hop = match NextHop::towards(at.ip()) {
+            Ok(hop) => hop,
+            Err(why) => {
+                tracing::warn!("{at} gets no packets: {why}");
+                return None;
+            }
+        };
+        let link = self.ports.get(&hop.link).copied();
+        if link.is_none() {
+            tracing::warn!("{at} gets no packets: no link of the switch leads there");
+        }
+        link.map(|link| Way { link, macs: [hop.mac, hop.own_mac] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_link_has_a_port_and_the_control_link_the_highest() {
+        let links = LinkPorts::new(&["lo".to_owned()]).expect("always there");
+        assert_eq!(links.arguments("sweeps1"), ["-i", "1@lo", "-i", "510@sweeps1"]);
+        assert_eq!(links.count(), 2);
+        let missing = LinkPorts::new(&["nowhere0".to_owned()]).expect_err("nobody made it").to_string();
+        assert!(missing.contains("no network interface nowhere0"), "{missing}");
+        let many = vec!["lo".to_owned(); 600];
+        assert!(LinkPorts::new(&many).expect_err("too many").to_string().contains("at most 509"));
+    }
+}

@@ -1,0 +1,73 @@
+//! A controller's steps on a switch on links: those of the program, and those that are the driver's own.
+
+use sluice_switch::Config;
+use sluice_wire::sizes::QUOTA_MAX;
+use sluice_wire::tables::{Feed, ServerState, Shape, TableAnswer, TableOp};
+use sluice_wire::{Psn, Term};
+
+use crate::error::Bmv2Error;
+use crate::registers::NUMBERS;
+use crate::sweeps::ControlLink;
+use crate::switch::P4Program;
+
+/// Carries out one step. `term` is that of the controller that the switch obeys.
+pub(crate) fn step(
+    program: &mut P4Program,
+    control: &mut ControlLink,
+    term: &mut Term,
+    op: TableOp,
+) -> Result<TableAnswer, Bmv2Error> {
+    let rows = &program.entries;
+    let answer = match op {
+        TableOp::ReadShape => Some(TableAnswer::Shape(shape(&program.config, *term))),
+        TableOp::Claim(claimed) => Some(term.claim(claimed)),
+        TableOp::ReadType(of) => rows.types.get(usize::from(of.0)).copied().map(TableAnswer::Type),
+        TableOp::ReadClient(client) => {
+            rows.clients.get(usize::from(client.0)).copied().map(TableAnswer::Client)
+        }
+        TableOp::ReadServer(server) => match rows.servers.rows().get(usize::from(server.0)) {
+            Some(&row) => {
+                let next = Psn::new(program.runtime.word(NUMBERS, server.0.into())? as u32);
+                Some(TableAnswer::Server(ServerState { row, next }))
+            }
+            None => None,
+        },
+        TableOp::ReadRing(slice, server) => {
+            let rings = rows.servers.rings().get(usize::from(slice.0));
+            let ring = rings.and_then(|rings| rings.get(usize::from(server.0)));
+            ring.copied().map(TableAnswer::Ring)
+        }
+        TableOp::Inject(sweep) if sweep.slice.0 < program.config.slices => {
+            control.sweep(&mut program.runtime, sweep)?;
+            Some(TableAnswer::Done)
+        }
+        TableOp::Drain => {
+            control.drain(&mut program.runtime)?;
+            Some(TableAnswer::Done)
+        }
+        TableOp::Inject(_) | TableOp::SetNeeds(..) | TableOp::SetSpine(..) => None,
+        op => Some(program.table(op)?),
+    };
+    Ok(answer.unwrap_or(TableAnswer::OutOfRange))
+}
+
+fn shape(size: &Config, term: Term) -> Shape {
+    Shape {
+        epoch: size.epoch,
+        term,
+        workers: size.workers,
+        clients: size.clients,
+        slices: size.slices,
+        types: size.types,
+        servers: size.servers,
+        tasks_per_slice: size.tasks_per_slice,
+        tokens_per_slice: size.tokens_per_slice,
+        replay_cells: size.replay_cells,
+        feed: Feed::TOKENS,
+        classes: 1,
+        kinds: 1,
+        jobs: 1,
+        plain_writes: true,
+        quota_max: QUOTA_MAX,
+    }
+}
