@@ -121,16 +121,18 @@ control Egress(inout headers_t hdr, inout egress_t meta, in egress_intrinsic_met
     Addresses() addresses;
     Lengths() lengths;
 
+    bit<1> is_dropped = 0;
+
     apply {
         if (hdr.told.to != TO_ROUND) {
-            addresses.apply(hdr, intrinsic.egress_rid);
+            addresses.apply(hdr, intrinsic.egress_rid, is_dropped);
             if (hdr.told.to == TO_SERVERS) {
-                write.apply(hdr, intrinsic.egress_rid);
+                write.apply(hdr, intrinsic.egress_rid, is_dropped);
             } else {
                 replies.apply(hdr);
             }
             lengths.apply(hdr);
-            if (hdr.told.to == TO_NOBODY) {
+            if (is_dropped == 1) {
                 for_deparser.drop_ctl = 1;
             }
         }

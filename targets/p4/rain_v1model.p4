@@ -232,6 +232,8 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
     Addresses() addresses;
     Lengths() lengths;
 
+    bit<1> is_dropped = 0;
+
     action tell() {
         hdr.told.setValid();
         hdr.told.made = hdr.bridge.made;
@@ -260,14 +262,14 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
             hdr.udp.setInvalid();
         } else if (hdr.bridge.isValid()) {
             tell();
-            addresses.apply(hdr, standard.egress_rid);
+            addresses.apply(hdr, standard.egress_rid, is_dropped);
             if (hdr.told.to == TO_SERVERS) {
-                write.apply(hdr, standard.egress_rid);
+                write.apply(hdr, standard.egress_rid, is_dropped);
             } else {
                 replies.apply(hdr);
             }
             lengths.apply(hdr);
-            if (hdr.told.to == TO_NOBODY) {
+            if (is_dropped == 1) {
                 mark_to_drop(standard);
             }
             if (hdr.udp.length == UDP_BYTES) {

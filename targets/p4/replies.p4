@@ -206,7 +206,7 @@ control Replies(inout headers_t hdr) {
  * The headers below ours, written anew: egress of the chip has not seen those that came. Who is answered has shown
  * that it is where its row says.
  */
-control Addresses(inout headers_t hdr, in bit<16> server) {
+control Addresses(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
     bit<1> is_v4 = 0;
     bit<32> to_0 = 0;
     bit<32> to_1 = 0;
@@ -282,7 +282,7 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
     }
 
     action family_without_address() {
-        hdr.told.to = TO_NOBODY;
+        is_dropped = 1;
     }
 
     /* The switch's own address of the receiver's family. */

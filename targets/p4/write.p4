@@ -21,7 +21,7 @@ const bit<16> SLOT_HEAD_BYTES = 12;
 /* UDP, BTH, RETH, the slot's head and the iCRC. */
 const bit<16> WRITE_BYTES = 8 + 12 + 16 + 12 + 4;
 
-control Write(inout headers_t hdr, in bit<16> server) {
+control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
     Slots() slots;
 
     REGISTER(bit<32>, bit<32>, bit<16>, SERVERS, numbers, 0)
@@ -95,7 +95,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
             RUN(next_number, server, number);
             COUNT(written, server[7:0]);
         } else {
-            hdr.told.to = TO_NOBODY;
+            is_dropped = 1;
         }
         end_with_word();
     }
