@@ -4,6 +4,7 @@
 mod faults;
 mod gone;
 mod hop;
+mod next_hop;
 #[path = "../object/mod.rs"]
 mod object;
 mod reach;
