@@ -46,10 +46,10 @@ pub const SHAPE: Shape = Shape {
 /// The ages of tasks at arrival, the oldest last. The last but one is kept in steps, and is between two of
 /// them.
 pub(crate) const AGES: [u32; 6] = [0, 0, 0, 3_000, (1 << 20) + 1, u32::MAX - 2];
-/// The unit of the longest pauses, in ns. A pause has up to four billion units: a minute, or twelve hours. A
+/// The unit of the longest pauses, in ns. A pause has up to four billion units: one minute, or 36. A
 /// programmable switch's clock wraps after 78 hours, and no task of a vector waits for longer.
 const PAUSE_UNIT_NS: u64 = 16;
-const PAUSE_UNIT_OF_HOURS_NS: u64 = 10_000;
+const PAUSE_UNIT_OF_HOURS_NS: u64 = 500;
 
 /// How many workers and clients exist at the start; the last index of each stays free.
 const WORKERS: u16 = SHAPE.workers - 1;

@@ -20,7 +20,7 @@ macro_rules! source {
 }
 
 /// The files of `targets/p4` from which the program is made.
-const FILES: [(&str, &str); 15] = [
+const FILES: [(&str, &str); 16] = [
     source!("arch_v1model.p4"),
     source!("entry.p4"),
     source!("form.p4"),
@@ -31,6 +31,7 @@ const FILES: [(&str, &str); 15] = [
     source!("rain_v1model.p4"),
     source!("replies.p4"),
     source!("sizes.p4"),
+    source!("slots_v1model.p4"),
     source!("sources.p4"),
     source!("times.p4"),
     source!("tokens.p4"),
