@@ -243,7 +243,7 @@ fn at(host: u16) -> Endpoint {
 
 /// The size of a program on the chip.
 fn full(policy: &str) -> Config {
-    Config::full_of(Epoch(1), &Choice::parse(policy).expect("a policy").traits())
+    Choice::parse(policy).expect("a policy").traits().full_size(Epoch(1))
 }
 
 /// A switch on which all workers and clients are registered.

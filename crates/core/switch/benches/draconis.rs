@@ -87,7 +87,7 @@ struct Bench {
 impl Bench {
     fn new(asked: &str) -> Self {
         let choice = Choice::parse(asked).expect("it is known");
-        let config = Config::full_of(Epoch(1), &choice.traits());
+        let config = choice.traits().full_size(Epoch(1));
         let mut program = choice.build(config);
         register(&mut *program, config, choice.traits().kinds);
         let (jobs, packets) = (choice.traits().jobs.into(), Vec::with_capacity(2 * BATCH as usize));

@@ -2,7 +2,9 @@
 
 use sluice_wire::{Epoch, Serial, Term};
 
-use crate::settings::{ProgramTraits, TASKS_MAX};
+/// The most tasks that can wait in the chip's memory, and the most tokens that can park.
+pub(crate) const TASKS_MAX: u32 = 128 * 1024;
+pub(crate) const TOKENS_MAX: u32 = 64 * 1024;
 
 /// The sizes of a program's memory, its epoch and its controller. Ring and cell counts are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,10 @@ pub struct Config {
 }
 
 impl Config {
+    /// How many tasks can wait in a rack of Rain below spines: half as many as in one that is alone, because
+    /// an entry is longer, and what spines were told stands behind it.
+    pub const LEAF_TASKS: u32 = TASKS_MAX / 2;
+
     /// The size of Rain's paper: 128 Ki waiting tasks, here in 16 slices, and as many outstanding.
     pub const fn full(epoch: Epoch) -> Self {
         Self {
@@ -57,20 +63,6 @@ impl Config {
             seed: 0,
         }
     }
-
-    /// The size of this program on the chip. The rings of all classes of a slice share the room for tasks,
-    /// and those of all ranks or kinds the room for tokens.
-    pub const fn full_of(epoch: Epoch, program: &ProgramTraits) -> Self {
-        let full = Self::full(epoch);
-        let tasks = program.tasks_max / full.slices as u32 / program.classes as u32;
-        let tokens = program.tokens_max / full.slices as u32 / program.token_rings as u32;
-        let tokens_per_slice = if tokens < full.tokens_per_slice { tokens } else { full.tokens_per_slice };
-        Self { tasks_per_slice: tasks, tokens_per_slice, ..full }
-    }
-
-    /// How many tasks can wait in a rack of Rain below spines: half as many as in one that is alone, because
-    /// an entry is longer, and what spines were told stands behind it.
-    pub const LEAF_TASKS: u32 = TASKS_MAX / 2;
 
     /// The size of a rack of Rain below spines.
     pub const fn full_below_spines(epoch: Epoch) -> Self {

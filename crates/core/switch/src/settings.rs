@@ -4,16 +4,12 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use sluice_units::Adaptive;
-use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
+use sluice_wire::{Epoch, Nanos};
 
-use crate::config::Config;
+use crate::config::{Config, TASKS_MAX, TOKENS_MAX};
 use crate::early::Early;
 use crate::program::Program;
-
-/// The most tasks that can wait in the chip's memory, and the most tokens that can park.
-pub(crate) const TASKS_MAX: u32 = 128 * 1024;
-pub(crate) const TOKENS_MAX: u32 = 64 * 1024;
 
 /// A program's settings. Their `Display` prints arguments that [`ProgramSettings::take`] reads, or nothing.
 pub trait ProgramSettings: fmt::Display {
@@ -121,6 +117,18 @@ impl ProgramTraits {
             software: None,
             published: None,
         }
+    }
+}
+
+impl ProgramTraits {
+    /// The program's size on the chip. The rings of all classes of a slice share the room for tasks, and
+    /// those of all ranks or kinds the room for tokens.
+    pub const fn full_size(&self, epoch: Epoch) -> Config {
+        let full = Config::full(epoch);
+        let tasks = self.tasks_max / full.slices as u32 / self.classes as u32;
+        let tokens = self.tokens_max / full.slices as u32 / self.token_rings as u32;
+        let tokens_per_slice = if tokens < full.tokens_per_slice { tokens } else { full.tokens_per_slice };
+        Config { tasks_per_slice: tasks, tokens_per_slice, ..full }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Arrival, Config, Program, Verdict};
+use sluice_switch::{Arrival, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::{Endpoint, JOB_TASKS_MAX, Nanos, Packet, Submit, TaskJob};
 
@@ -33,7 +33,7 @@ struct Bench {
 impl Bench {
     fn new(asked: &str) -> Self {
         let choice = Choice::parse(asked).expect("a program of ours");
-        let config = Config::full_of(EPOCH, &choice.traits());
+        let config = choice.traits().full_size(EPOCH);
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
         let mut program = choice.build(config);
         let kinds = [Labels::NONE, GPU];

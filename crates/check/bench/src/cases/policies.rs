@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Arrival, Config, Program, Verdict};
+use sluice_switch::{Arrival, Program, Verdict};
 use sluice_wire::tables::Feed;
 use sluice_wire::{Dispatch, Endpoint, Nanos, Packet, Reply};
 
@@ -50,7 +50,7 @@ pub(super) struct CountedProgram {
 impl CountedProgram {
     fn new(choice: &str) -> Self {
         let choice = Choice::parse(choice).expect("a program of ours");
-        let mut program = choice.build(Config::full_of(EPOCH, &choice.traits()));
+        let mut program = choice.build(choice.traits().full_size(EPOCH));
         register(&mut *program);
         let mut bench = Self::of(program, choice.traits().feed, |turn| Packet::Submit(submit(0, turn)));
         for _ in 0..choice.traits().quota {

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Arrival, Config, Program, Verdict};
+use sluice_switch::{Arrival, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::{Endpoint, Nanos, Packet, Rank, Submit};
 
@@ -52,7 +52,7 @@ const CLASSES: u8 = 4;
 impl Bench {
     fn of(policy: &str, serving: Serving) -> Self {
         let choice = Choice::parse(policy).expect("a policy");
-        let config = Config::full_of(EPOCH, &choice.traits());
+        let config = choice.traits().full_size(EPOCH);
         let mut rain = choice.build(config);
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
         for op in served(registrations(1, client, worker), &serving, config.tasks_per_slice) {

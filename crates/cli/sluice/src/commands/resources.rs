@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ResourcesArgs) -> Outcome<()> {
 
 /// The program at its full size.
 fn full(choice: &Choice) -> Box<dyn Program> {
-    choice.build(Config { servers: SERVERS, ..Config::full_of(Epoch(1), &choice.traits()) })
+    choice.build(Config { servers: SERVERS, ..choice.traits().full_size(Epoch(1)) })
 }
 
 /// The program of a fabric's switch, if one was asked for.

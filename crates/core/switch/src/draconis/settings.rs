@@ -6,10 +6,10 @@ use sluice_wire::tables::{Feed, KINDS_MAX};
 
 use super::asked::{SWAPPING, Settings};
 use super::memory::Draconis;
-use crate::config::Config;
+use crate::config::{Config, TASKS_MAX};
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings, ProgramTraits, TASKS_MAX};
+use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 impl ProgramSettings for Settings {
     fn about(&self) -> About {

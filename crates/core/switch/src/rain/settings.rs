@@ -13,11 +13,11 @@ use super::sized::SizedQueue;
 use super::stages::Kinds;
 use super::{Rain, Selective, Targeted};
 use crate::arguments;
-use crate::config::Config;
+use crate::config::{Config, TASKS_MAX, TOKENS_MAX};
 use crate::early::Early;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings, ProgramTraits, Published, TASKS_MAX, TOKENS_MAX};
+use crate::settings::{About, ProgramSettings, ProgramTraits, Published};
 
 /// The default number of tokens of each worker.
 const DEPTH: u8 = 2;

@@ -1,6 +1,5 @@
 //! Tests of how programs are asked for.
 
-use sluice_switch::Config;
 use sluice_switch::early::Early;
 use sluice_switch::registry::{Choice, ChoiceError};
 use sluice_wire::tables::Feed;
@@ -178,7 +177,7 @@ fn every_program_fits_the_chip_at_full_size_with_its_largest_settings() {
     let largest = ["rain:8,ranked,classes=4", "r2p2:8,sample=8", "racksched:8,tracked", "pallas:weights=16"];
     for name in Choice::all().map(|program| program.name) {
         let text = largest.into_iter().find(|text| text.starts_with(name)).unwrap_or(name);
-        let program = choice(text).build(Config::full_of(Epoch(1), &choice(text).traits()));
+        let program = choice(text).build(choice(text).traits().full_size(Epoch(1)));
         assert_eq!((program.layout().program(), choice(text).name()), (name, name));
         assert_eq!(program.shape().feed, choice(text).traits().feed);
         assert!(program.layout().totals().sram < 1.0);

@@ -8,7 +8,7 @@ use sluice_wire::{Epoch, Nanos};
 
 fn full(program: &str) -> Box<dyn Program> {
     let choice = Choice::parse(program).unwrap();
-    choice.build(Config { servers: 64, ..Config::full_of(Epoch(1), &choice.traits()) })
+    choice.build(Config { servers: 64, ..choice.traits().full_size(Epoch(1)) })
 }
 
 /// The stage of the array or table with this name.

@@ -207,7 +207,7 @@ impl Rack {
 
     fn live(&self, switch_at: SocketAddr) -> Life {
         let epoch = Epoch(EPOCHS.fetch_add(1, Ordering::Relaxed));
-        let size = Config::full_of(epoch, &self.program.traits());
+        let size = self.program.traits().full_size(epoch);
         let config = SwitchConfig {
             at: switch_at,
             program: self.program,
