@@ -8,7 +8,9 @@ use std::path::Path;
 
 use sluice_conformance::Vector;
 use sluice_conformance::cover::cover;
-use sluice_conformance::explore::{explore, explore_hours, explore_servers, explore_targets, halves, laps, trailers};
+use sluice_conformance::explore::{
+    explore, explore_hours, explore_servers, explore_targets, halves, laps, trailers,
+};
 
 fn main() -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../targets/vectors");
