@@ -2,7 +2,7 @@
 
 use sluice_wire::{Epoch, Serial, Term};
 
-use crate::settings::{ProgramTraits, TASKS_MAX};
+use crate::traits::{ProgramTraits, TASKS_MAX};
 
 /// The sizes of a program's memory, its epoch and its controller. Ring and cell counts are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,6 +33,7 @@ pub mod registry;
 mod seats;
 pub mod server;
 mod settings;
+mod traits;
 
 pub use config::Config;
 pub use known_clients::KnownClients;

@@ -29,7 +29,8 @@ use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Program, Verdict};
 use crate::seats::{Seat, Seats};
-use crate::settings::{About, ProgramSettings, ProgramTraits};
+use crate::settings::{About, ProgramSettings};
+use crate::traits::ProgramTraits;
 
 /// The largest weight.
 const WEIGHT_MAX: u8 = 16;

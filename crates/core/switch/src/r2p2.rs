@@ -33,7 +33,8 @@ use crate::pipeline::{Layout, Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};
-use crate::settings::{About, ProgramSettings, ProgramTraits};
+use crate::settings::{About, ProgramSettings};
+use crate::traits::ProgramTraits;
 
 /// The stage of the first array of tokens.
 const TOKENS_STAGE: u8 = 2;

@@ -48,7 +48,8 @@ use crate::program::{Cargo, Circulating, Mirror, Program, Verdict};
 use crate::random::Random;
 use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};
-use crate::settings::{About, ProgramSettings, ProgramTraits};
+use crate::settings::{About, ProgramSettings};
+use crate::traits::ProgramTraits;
 
 /// The stage of the first array of loads.
 const LOADS_STAGE: u8 = 2;

@@ -11,7 +11,8 @@ use core::str::FromStr;
 use sluice_wire::sizes::QUOTA_MAX;
 
 use crate::rain;
-pub use crate::settings::{About, ProgramSettings, ProgramTraits, Published, Software};
+pub use crate::settings::{About, ProgramSettings};
+pub use crate::traits::{ProgramTraits, Published, Software};
 
 /// Makes the list of programs. A line gives the variant's name and the module with its `Settings`.
 macro_rules! programs {

@@ -29,7 +29,8 @@ use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Parked, Program, Verdict};
 use crate::refusal::Refusal;
-use crate::settings::{About, ProgramSettings, ProgramTraits, Software};
+use crate::settings::{About, ProgramSettings};
+use crate::traits::{ProgramTraits, Software};
 
 /// The server's program and memory.
 #[derive(Debug)]

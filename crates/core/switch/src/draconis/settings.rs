@@ -9,7 +9,8 @@ use super::memory::Draconis;
 use crate::config::Config;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings, ProgramTraits, TASKS_MAX};
+use crate::settings::{About, ProgramSettings};
+use crate::traits::{ProgramTraits, TASKS_MAX};
 
 impl ProgramSettings for Settings {
     fn about(&self) -> About {

@@ -12,7 +12,8 @@ use super::reading::{PolicyParts, Reading};
 use crate::config::Config;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings, ProgramTraits};
+use crate::settings::{About, ProgramSettings};
+use crate::traits::ProgramTraits;
 
 impl fmt::Display for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

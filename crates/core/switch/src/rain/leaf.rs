@@ -19,7 +19,7 @@
 use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{Endpoint, Nanos, Packet, Rank, Reject, RejectReason, Serial, SliceId, Sweep, WorkerId};
 
-use super::memory::LEAF;
+use super::entry_table::LEAF;
 use super::queue_limit::RowLimit;
 use super::{Kinds, Left, Rain};
 use crate::config::Config;

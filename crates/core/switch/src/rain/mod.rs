@@ -21,9 +21,10 @@
 //! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out`
 //! (5), `sent` and `seen_out` (8); at egress the servers' rows (8) and packet numbers (9). Counts of ranks
 //! or classes take one or two stages behind `balance`, and half as many tasks fit behind them
-//! ([`memory::EntryTable`]).
+//! (module `entry_table`).
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
+mod entry_table;
 mod fill;
 mod halves;
 mod leaf;
@@ -51,8 +52,9 @@ use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Parked, Verdict};
 use crate::rdma_engine::RdmaEngine;
 use crate::refusal::Refusal;
+use entry_table::EntryTable;
 pub use leaf::RainLeaf;
-use memory::{EntryTable, RainMemory};
+use memory::RainMemory;
 use notes::ReturningToken;
 use queue_limit::{QueueLimit, RowLimit};
 pub use selective::Selective;
@@ -91,7 +93,7 @@ impl Rain {
     /// # Panics
     /// As [`Rain::new`], and if there are kinds that cannot be counted.
     pub fn of_kinds(config: Config, kinds: Kinds) -> Self {
-        Self::with_table(config, kinds, EntryTable::of(kinds))
+        Self::with_table(config, kinds, kinds.entry_table())
     }
 
     /// An empty switch whose entries stand as `table` says.

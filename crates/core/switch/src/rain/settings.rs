@@ -17,7 +17,8 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings, ProgramTraits, Published, TASKS_MAX, TOKENS_MAX};
+use crate::settings::{About, ProgramSettings};
+use crate::traits::{ProgramTraits, Published, TASKS_MAX, TOKENS_MAX};
 
 /// The default number of tokens of each worker.
 const DEPTH: u8 = 2;

@@ -3,8 +3,8 @@
 use sluice_wire::Serial;
 use sluice_wire::tables::RingCounts;
 
+use super::entry_table::{EntryTable, HALF, PAPER};
 use super::halves::Halves;
-use super::memory::{EntryTable, HALF};
 use crate::front::BackStages;
 use crate::pipeline::Register;
 
@@ -20,6 +20,11 @@ pub struct Kinds {
 impl Kinds {
     /// One rank and one class, as in Rain's paper.
     pub const ONE: Self = Self { ranks: 1, classes: 1 };
+
+    /// Where the columns of entries of so many kinds stand.
+    pub(super) fn entry_table(self) -> EntryTable {
+        if self == Self::ONE { PAPER } else { HALF }
+    }
 }
 
 /// The stages of those arrays that come later, the more ranks or classes are counted before them.

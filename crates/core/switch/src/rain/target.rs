@@ -31,7 +31,6 @@ use sluice_wire::{Nanos, SliceId};
 
 use super::Rain;
 use super::limited::Limited;
-use super::memory::EntryTable;
 use super::queue_limit::QueueLimit;
 use super::stages::{Kinds, Stages};
 use crate::config::Config;
@@ -94,7 +93,7 @@ impl SliceTarget {
 
 impl TargetLimit {
     fn new(layout: &mut Layout, config: &Config, common: Nanos, kinds: Kinds) -> Self {
-        let (slices, stages) = (config.slices.into(), Stages::of(kinds, EntryTable::of(kinds)));
+        let (slices, stages) = (config.slices.into(), Stages::of(kinds, kinds.entry_table()));
         // A task's row is found in stage 0, and its target goes with the packet to the window.
         layout.table("targets", 0, 32, slices);
         Self {
