@@ -118,21 +118,26 @@ control Egress(inout headers_t hdr, inout egress_t meta, in egress_intrinsic_met
                inout egress_intrinsic_metadata_for_output_port_t for_port) {
     Replies() replies;
     Write() write;
+    Hosts() hosts;
     Addresses() addresses;
     Lengths() lengths;
 
+    host_t host;
+    bit<1> is_nowhere = 0;
     bit<1> is_dropped = 0;
 
     apply {
         if (hdr.told.to != TO_ROUND) {
-            addresses.apply(hdr, intrinsic.egress_rid, is_dropped);
+            hosts.apply(hdr, intrinsic.egress_rid, host);
+            hdr.udp.setValid();
             if (hdr.told.to == TO_SERVERS) {
                 write.apply(hdr, intrinsic.egress_rid, is_dropped);
             } else {
                 replies.apply(hdr);
             }
+            addresses.apply(hdr, host, is_nowhere);
             lengths.apply(hdr);
-            if (is_dropped == 1) {
+            if (is_nowhere == 1 || is_dropped == 1) {
                 for_deparser.drop_ctl = 1;
             }
         }

@@ -28,6 +28,7 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
     COUNTER(SERVERS, written)
 
     bit<1> gets_copy = 0;
+    bit<1> has_pair = 0;
     bit<32> number = 0;
 
     ACCESS(next_number, numbers, bit<32>, bit<32>, bit<16>, bit<32>) {
@@ -37,16 +38,13 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
 
     action is_pair(bit<24> pair) {
         hdr.write.qpn = pair;
+        has_pair = 1;
     }
 
-    action no_pair() {
-        gets_copy = 0;
-    }
-
-    table pairs {
+    @ternary(1) table pairs {
         key = { server: exact; }
-        actions = { is_pair; @defaultonly no_pair; }
-        default_action = no_pair;
+        actions = { is_pair; @defaultonly NoAction; }
+        default_action = NoAction;
         size = SERVERS;
     }
 
@@ -91,7 +89,7 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
         pairs.apply();
         paddings.apply();
         become_write();
-        if (gets_copy == 1) {
+        if (gets_copy == 1 && has_pair == 1) {
             RUN(next_number, server, number);
             COUNT(written, server[7:0]);
         } else {
