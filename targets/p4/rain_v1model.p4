@@ -266,7 +266,6 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
         } else if (hdr.bridge.isValid()) {
             tell();
             hosts.apply(hdr, standard.egress_rid, host);
-            hdr.udp.setValid();
             if (hdr.told.to == TO_SERVERS) {
                 write.apply(hdr, standard.egress_rid, is_dropped);
             } else {

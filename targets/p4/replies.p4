@@ -203,16 +203,13 @@ control Replies(inout headers_t hdr) {
     }
 }
 
-/* Where a packet goes, and from where. */
+/* The receiver's address. */
 struct host_t {
     bit<1> is_v4;
     bit<32> to_0;
     bit<32> to_1;
     bit<32> to_2;
     bit<32> to_3;
-    bit<16> to_port;
-    bit<48> next_hop;
-    bit<48> own_link;
 }
 
 /*
@@ -227,9 +224,9 @@ control Hosts(inout headers_t hdr, in bit<16> server, out host_t host) {
         host.to_1 = ip_1;
         host.to_2 = ip_2;
         host.to_3 = ip_3;
-        host.to_port = port;
-        host.next_hop = to;
-        host.own_link = from;
+        hdr.udp.to = port;
+        hdr.ethernet.to = to;
+        hdr.ethernet.from = from;
     }
 
     table worker_hosts {
@@ -254,6 +251,8 @@ control Hosts(inout headers_t hdr, in bit<16> server, out host_t host) {
     }
 
     apply {
+        hdr.udp.setValid();
+        hdr.ethernet.setValid();
         if (hdr.told.to == TO_WORKER) {
             worker_hosts.apply();
         } else if (hdr.told.to == TO_CLIENT) {
@@ -315,10 +314,6 @@ control Addresses(inout headers_t hdr, in host_t host, inout bit<1> is_nowhere) 
 
     apply {
         hdr.udp.from = SWITCH_PORT;
-        hdr.udp.to = host.to_port;
-        hdr.ethernet.setValid();
-        hdr.ethernet.to = host.next_hop;
-        hdr.ethernet.from = host.own_link;
         own_addresses.apply();
     }
 }

@@ -77,7 +77,7 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
      * One entry for a server that gets every copy, otherwise one for each of its turns. The key is narrow, so that it
      * takes one block of TCAM for 512 entries.
      */
-    table turns {
+    @stage(1) table turns {
         key = {
             hdr.told.slice[7:0]: ternary @name("slice");
             server[7:0]: ternary @name("server");

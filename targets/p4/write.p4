@@ -28,7 +28,6 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
     COUNTER(SERVERS, written)
 
     bit<1> gets_copy = 0;
-    bit<1> has_pair = 0;
     bit<32> number = 0;
 
     ACCESS(next_number, numbers, bit<32>, bit<32>, bit<16>, bit<32>) {
@@ -38,13 +37,19 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
 
     action is_pair(bit<24> pair) {
         hdr.write.qpn = pair;
-        has_pair = 1;
+        RUN(next_number, server, number);
+        COUNT(written, server[7:0]);
     }
 
-    @ternary(1) table pairs {
+    action no_pair() {
+        is_dropped = 1;
+    }
+
+    /* A copy's number is taken by the look-up's action, at the one stage that has the room. */
+    @stage(2) @ternary(1) table pairs {
         key = { server: exact; }
-        actions = { is_pair; @defaultonly NoAction; }
-        default_action = NoAction;
+        actions = { is_pair; @defaultonly no_pair; }
+        default_action = no_pair;
         size = SERVERS;
     }
 
@@ -86,15 +91,13 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
     apply {
         hdr.write.setValid();
         slots.apply(hdr, server, gets_copy);
-        pairs.apply();
-        paddings.apply();
-        become_write();
-        if (gets_copy == 1 && has_pair == 1) {
-            RUN(next_number, server, number);
-            COUNT(written, server[7:0]);
+        if (gets_copy == 1) {
+            pairs.apply();
         } else {
             is_dropped = 1;
         }
+        paddings.apply();
+        become_write();
         end_with_word();
     }
 }
