@@ -55,6 +55,8 @@ parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out i
 @pa_container_size("ingress", "pass.entered", 8)
 @pa_container_size("ingress", "pass.found", 8)
 @pa_container_size("ingress", "pass.live", 8)
+/* Nor can a look-up's 32 bits be put into three containers. */
+@pa_container_size("ingress", "pass.full", 32)
 control Ingress(inout headers_t hdr, inout pass_t pass, in ingress_intrinsic_metadata_t intrinsic,
                 in ingress_intrinsic_metadata_from_parser_t from_parser,
                 inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
@@ -118,21 +120,25 @@ control Egress(inout headers_t hdr, inout egress_t meta, in egress_intrinsic_met
                inout egress_intrinsic_metadata_for_output_port_t for_port) {
     Replies() replies;
     Write() write;
+    Hosts() hosts;
     Addresses() addresses;
     Lengths() lengths;
 
+    host_t host;
+    bit<1> is_nowhere = 0;
     bit<1> is_dropped = 0;
 
     apply {
         if (hdr.told.to != TO_ROUND) {
-            addresses.apply(hdr, intrinsic.egress_rid, is_dropped);
+            hosts.apply(hdr, intrinsic.egress_rid, host);
             if (hdr.told.to == TO_SERVERS) {
                 write.apply(hdr, intrinsic.egress_rid, is_dropped);
             } else {
                 replies.apply(hdr);
             }
+            addresses.apply(hdr, host, is_nowhere);
             lengths.apply(hdr);
-            if (is_dropped == 1) {
+            if (is_nowhere == 1 || is_dropped == 1) {
                 for_deparser.drop_ctl = 1;
             }
         }

@@ -229,9 +229,12 @@ control RainIngress(inout headers_t hdr, inout meta_t meta, inout standard_metad
 control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     Replies() replies;
     Write() write;
+    Hosts() hosts;
     Addresses() addresses;
     Lengths() lengths;
 
+    host_t host;
+    bit<1> is_nowhere = 0;
     bit<1> is_dropped = 0;
 
     action tell() {
@@ -262,14 +265,15 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
             hdr.udp.setInvalid();
         } else if (hdr.bridge.isValid()) {
             tell();
-            addresses.apply(hdr, standard.egress_rid, is_dropped);
+            hosts.apply(hdr, standard.egress_rid, host);
             if (hdr.told.to == TO_SERVERS) {
                 write.apply(hdr, standard.egress_rid, is_dropped);
             } else {
                 replies.apply(hdr);
             }
+            addresses.apply(hdr, host, is_nowhere);
             lengths.apply(hdr);
-            if (is_dropped == 1) {
+            if (is_nowhere == 1 || is_dropped == 1) {
                 mark_to_drop(standard);
             }
             if (hdr.udp.length == UDP_BYTES) {

@@ -7,12 +7,12 @@
 #define REPLIES_P4
 
 control Replies(inout headers_t hdr) {
-    bit<32> at_0 = 0;
-    bit<32> at_1 = 0;
-    bit<32> at_2 = 0;
-    bit<32> at_3 = 0;
-    bit<16> at_port = 0;
-    bit<32> incarnation_high = 0;
+    bit<32> at_0;
+    bit<32> at_1;
+    bit<32> at_2;
+    bit<32> at_3;
+    bit<16> at_port;
+    bit<32> incarnation_high;
 
     Telemetry() telemetry;
 
@@ -28,8 +28,8 @@ control Replies(inout headers_t hdr) {
     /* Where a DISPATCH says that the answer goes, and what an entry leaves out of the incarnation. */
     @ternary(1) table client_ends {
         key = { hdr.sluice.client: exact; }
-        actions = { client_is; @defaultonly NoAction; }
-        default_action = NoAction;
+        actions = { client_is; }
+        default_action = client_is(0, 0, 0, 0, 0, 0);
         size = CLIENTS;
     }
 
@@ -174,12 +174,10 @@ control Replies(inout headers_t hdr) {
 
     apply {
         client_ends.apply();
+        hdr.udp.length = UDP_BYTES;
         if (hdr.told.made != KIND_NONE) {
             begin();
             life.apply();
-        }
-        if (hdr.told.waited == 1) {
-            hdr.sluice.incarnation_high = incarnation_high;
         }
         if (hdr.told.made == KIND_ANSWER) {
             answer();
@@ -199,56 +197,77 @@ control Replies(inout headers_t hdr) {
                 places.apply();
             }
         }
+        if (hdr.told.waited == 1) {
+            hdr.sluice.incarnation_high = incarnation_high;
+        }
     }
 }
 
+/* The receiver's address. */
+struct host_t {
+    bit<1> is_v4;
+    bit<32> to_0;
+    bit<32> to_1;
+    bit<32> to_2;
+    bit<32> to_3;
+}
+
 /*
- * The headers below ours, written anew: egress of the chip has not seen those that came. Who is answered has shown
+ * Who gets the packet. It is looked up before the header is written, which may clear the key. Who is answered has shown
  * that it is where its row says.
  */
-control Addresses(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
-    bit<1> is_v4 = 0;
-    bit<32> to_0 = 0;
-    bit<32> to_1 = 0;
-    bit<32> to_2 = 0;
-    bit<32> to_3 = 0;
-    bit<16> to_port = 0;
-    bit<48> next_hop = 0;
-    bit<48> own_link = 0;
-
+control Hosts(inout headers_t hdr, in bit<16> server, out host_t host) {
     action goes_to(bit<32> ip_0, bit<32> ip_1, bit<32> ip_2, bit<32> ip_3, bit<16> port, bit<48> to,
                    bit<48> from, bit<1> ipv4) {
-        is_v4 = ipv4;
-        to_0 = ip_0;
-        to_1 = ip_1;
-        to_2 = ip_2;
-        to_3 = ip_3;
-        to_port = port;
-        next_hop = to;
-        own_link = from;
+        host.is_v4 = ipv4;
+        host.to_0 = ip_0;
+        host.to_1 = ip_1;
+        host.to_2 = ip_2;
+        host.to_3 = ip_3;
+        hdr.udp.to = port;
+        hdr.ethernet.to = to;
+        hdr.ethernet.from = from;
     }
 
     table worker_hosts {
         key = { hdr.sluice.worker: exact; }
-        actions = { goes_to; @defaultonly NoAction; }
-        default_action = NoAction;
+        actions = { goes_to; }
+        default_action = goes_to(0, 0, 0, 0, 0, 0, 0, 0);
         size = WORKERS;
     }
 
     @ternary(1) table client_hosts {
         key = { hdr.sluice.client: exact; }
-        actions = { goes_to; @defaultonly NoAction; }
-        default_action = NoAction;
+        actions = { goes_to; }
+        default_action = goes_to(0, 0, 0, 0, 0, 0, 0, 0);
         size = CLIENTS;
     }
 
     @ternary(1) table server_hosts {
         key = { server: exact; }
-        actions = { goes_to; @defaultonly NoAction; }
-        default_action = NoAction;
+        actions = { goes_to; }
+        default_action = goes_to(0, 0, 0, 0, 0, 0, 0, 0);
         size = SERVERS;
     }
 
+    apply {
+        hdr.udp.setValid();
+        hdr.ethernet.setValid();
+        if (hdr.told.to == TO_WORKER) {
+            worker_hosts.apply();
+        } else if (hdr.told.to == TO_CLIENT) {
+            client_hosts.apply();
+        } else {
+            server_hosts.apply();
+        }
+    }
+}
+
+/*
+ * The headers below ours, written anew: egress of the chip has not seen those that came. The datagram's length stands
+ * there already.
+ */
+control Addresses(inout headers_t hdr, in host_t host, inout bit<1> is_nowhere) {
     action leave_by_ipv4(bit<32> own) {
         hdr.ethernet.type = ETHERTYPE_IPV4;
         hdr.ipv6.setInvalid();
@@ -260,7 +279,7 @@ control Addresses(inout headers_t hdr, in bit<16> server, inout bit<1> is_droppe
         hdr.ipv4.hops = 64;
         hdr.ipv4.protocol = PROTOCOL_UDP;
         hdr.ipv4.from = own;
-        hdr.ipv4.to = to_3;
+        hdr.ipv4.to = host.to_3;
         hdr.udp.checksum = 0;
     }
 
@@ -275,39 +294,26 @@ control Addresses(inout headers_t hdr, in bit<16> server, inout bit<1> is_droppe
         hdr.ipv6.from_1 = own_1;
         hdr.ipv6.from_2 = own_2;
         hdr.ipv6.from_3 = own_3;
-        hdr.ipv6.to_0 = to_0;
-        hdr.ipv6.to_1 = to_1;
-        hdr.ipv6.to_2 = to_2;
-        hdr.ipv6.to_3 = to_3;
+        hdr.ipv6.to_0 = host.to_0;
+        hdr.ipv6.to_1 = host.to_1;
+        hdr.ipv6.to_2 = host.to_2;
+        hdr.ipv6.to_3 = host.to_3;
     }
 
     action family_without_address() {
-        is_dropped = 1;
+        is_nowhere = 1;
     }
 
     /* The switch's own address of the receiver's family. */
     table own_addresses {
-        key = { is_v4: exact; }
+        key = { host.is_v4: exact; }
         actions = { leave_by_ipv4; leave_by_ipv6; family_without_address; }
         default_action = family_without_address;
         size = 2;
     }
 
     apply {
-        if (hdr.told.to == TO_WORKER) {
-            worker_hosts.apply();
-        } else if (hdr.told.to == TO_CLIENT) {
-            client_hosts.apply();
-        } else if (hdr.told.to == TO_SERVERS) {
-            server_hosts.apply();
-        }
-        hdr.udp.setValid();
-        hdr.udp.length = UDP_BYTES;
         hdr.udp.from = SWITCH_PORT;
-        hdr.udp.to = to_port;
-        hdr.ethernet.setValid();
-        hdr.ethernet.to = next_hop;
-        hdr.ethernet.from = own_link;
         own_addresses.apply();
     }
 }

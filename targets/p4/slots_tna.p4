@@ -17,15 +17,10 @@
 #define TURN_BITS 6
 
 control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
-    bit<32> ticket = 0;
     bit<32> mask = 0;
     bit<32> first = 0;
     bit<32> slot = 0;
     bit<3> size_code = 0;
-
-    action tell_ticket() {
-        ticket = TICKET_OF(hdr.told.ticket);
-    }
 
     /* `size` counts from slots of 64 bytes; `bits` are those of a slot's place in the ring. */
     action is_ring(bit<32> key, bit<32> first_high, bit<32> first_low, bit<32> bits, bit<3> size) {
@@ -43,13 +38,14 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
         size = SLICES * SERVERS;
     }
 
-    action shift_6() { slot = ticket << 6; }
-    action shift_7() { slot = ticket << 7; }
-    action shift_8() { slot = ticket << 8; }
-    action shift_9() { slot = ticket << 9; }
-    action shift_10() { slot = ticket << 10; }
-    action shift_11() { slot = ticket << 11; }
-    action shift_12() { slot = ticket << 12; }
+    /* The slice's number below the ticket's count falls into the bits within a slot, which the mask leaves out. */
+    action shift_6() { slot = hdr.told.ticket << 6 - SLICE_BITS; }
+    action shift_7() { slot = hdr.told.ticket << 7 - SLICE_BITS; }
+    action shift_8() { slot = hdr.told.ticket << 8 - SLICE_BITS; }
+    action shift_9() { slot = hdr.told.ticket << 9 - SLICE_BITS; }
+    action shift_10() { slot = hdr.told.ticket << 10 - SLICE_BITS; }
+    action shift_11() { slot = hdr.told.ticket << 11 - SLICE_BITS; }
+    action shift_12() { slot = hdr.told.ticket << 12 - SLICE_BITS; }
 
     table shifts {
         key = { size_code: exact; }
@@ -81,7 +77,7 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
      * One entry for a server that gets every copy, otherwise one for each of its turns. The key is narrow, so that it
      * takes one block of TCAM for 512 entries.
      */
-    table turns {
+    @stage(1) table turns {
         key = {
             hdr.told.slice[7:0]: ternary @name("slice");
             server[7:0]: ternary @name("server");
@@ -94,7 +90,6 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
 
     apply {
         gets_copy = 0;
-        tell_ticket();
         rings.apply();
         turns.apply();
         shifts.apply();

@@ -109,7 +109,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* The links of workers that a token may name. */
-    table worker_links {
+    @stage(5) table worker_links {
         key = { hdr.sluice.worker: exact; }
         actions = { is_there; @defaultonly NoAction; }
         default_action = NoAction;
@@ -122,7 +122,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* The links of clients whose tasks are swept. */
-    @ternary(1) table client_links {
+    @stage(5) @ternary(1) table client_links {
         key = { hdr.sluice.client: exact; }
         actions = { leads_to; @defaultonly NoAction; }
         default_action = NoAction;

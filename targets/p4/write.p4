@@ -37,13 +37,16 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
 
     action is_pair(bit<24> pair) {
         hdr.write.qpn = pair;
+        RUN(next_number, server, number);
+        COUNT(written, server[7:0]);
     }
 
     action no_pair() {
-        gets_copy = 0;
+        is_dropped = 1;
     }
 
-    table pairs {
+    /* A copy's number is taken by the look-up's action, at the one stage that has the room. */
+    @stage(2) @ternary(1) table pairs {
         key = { server: exact; }
         actions = { is_pair; @defaultonly no_pair; }
         default_action = no_pair;
@@ -88,15 +91,13 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
     apply {
         hdr.write.setValid();
         slots.apply(hdr, server, gets_copy);
-        pairs.apply();
-        paddings.apply();
-        become_write();
         if (gets_copy == 1) {
-            RUN(next_number, server, number);
-            COUNT(written, server[7:0]);
+            pairs.apply();
         } else {
             is_dropped = 1;
         }
+        paddings.apply();
+        become_write();
         end_with_word();
     }
 }
