@@ -164,7 +164,7 @@ impl Entries {
         })?;
         let way = row.and_then(|row| self.ways.to(&row.at));
         let end = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
-        self.write_at(runtime, &egress("addresses", "server_hosts"), vec![index], end, |name| {
+        self.write_at(runtime, &egress("hosts", "server_hosts"), vec![index], end, |name| {
             egress("addresses", name)
         })?;
         self.lead_copies(runtime, server, way)?;
@@ -279,7 +279,7 @@ impl Entries {
         let link = way.map(|way| ("is_there", vec![bytes(way.link)]));
         self.write(runtime, "tokens", "worker_links", vec![index.clone()], link)?;
         let end = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
-        self.write_at(runtime, &egress("addresses", "worker_hosts"), vec![index.clone()], end, |name| {
+        self.write_at(runtime, &egress("hosts", "worker_hosts"), vec![index.clone()], end, |name| {
             egress("addresses", name)
         })?;
         if let Some(row) = row {
@@ -327,7 +327,7 @@ impl Entries {
         let link = way.map(|way| ("leads_to", vec![bytes(way.link)]));
         self.write(runtime, "tokens", "client_links", vec![index.clone()], link)?;
         let swept = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
-        self.write_at(runtime, &egress("addresses", "client_hosts"), vec![index.clone()], swept, |name| {
+        self.write_at(runtime, &egress("hosts", "client_hosts"), vec![index.clone()], swept, |name| {
             egress("addresses", name)
         })?;
         let end = row.map(|row| {
