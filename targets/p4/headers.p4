@@ -145,14 +145,12 @@ header round_t {
 
 /* Where a packet goes. */
 const bit<8> TO_NOBODY = 0;
-/* To where it came from. */
-const bit<8> TO_SENDER = 1;
-const bit<8> TO_WORKER = 2;
-const bit<8> TO_CLIENT = 3;
+const bit<8> TO_WORKER = 1;
+const bit<8> TO_CLIENT = 2;
 /* Into the pipeline again. */
-const bit<8> TO_ROUND = 4;
+const bit<8> TO_ROUND = 3;
 /* To the servers of its slice. */
-const bit<8> TO_SERVERS = 5;
+const bit<8> TO_SERVERS = 4;
 
 /* From ingress to egress: what is to be made of the packet, and of what. */
 header bridge_t {
@@ -165,7 +163,6 @@ header bridge_t {
     /* 1 if the task's bytes were written ahead. */
     bit<4> ahead;
     bit<32> epoch;
-    bit<32> generation;
     bit<32> seen;
     bit<32> sent;
     bit<32> now_high;

@@ -6,7 +6,25 @@
 #ifndef PARSER_P4
 #define PARSER_P4
 
+/* What follows the frame's headers, and what follows `round` in a packet that recirculated. */
+parser SluiceParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
+    state start {
+        packet.extract(hdr.sluice);
+        transition select(hdr.sluice.version, hdr.sluice.own_length) {
+            (WIRE_VERSION, HEADER_BYTES): of_a_kind;
+            default: accept;
+        }
+    }
+
+    state of_a_kind {
+        pass.is_packet = 1;
+        transition accept;
+    }
+}
+
 parser FrameParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
+    SluiceParser() inner;
+
     state start {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.type) {
@@ -50,15 +68,7 @@ parser FrameParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
     }
 
     state sluice {
-        packet.extract(hdr.sluice);
-        transition select(hdr.sluice.version, hdr.sluice.own_length) {
-            (WIRE_VERSION, HEADER_BYTES): of_a_kind;
-            default: accept;
-        }
-    }
-
-    state of_a_kind {
-        pass.is_packet = 1;
+        inner.apply(packet, hdr, pass);
         transition accept;
     }
 }

@@ -77,20 +77,20 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
         pass.role = ROLE_ASKS;
         hdr.bridge.made = KIND_ANSWER;
         hdr.bridge.code = 7w0 ++ pass.open;
-        hdr.bridge.generation = pass.generation;
-        hdr.bridge.to = TO_SENDER;
+        hdr.sluice.generation = pass.generation;
+        hdr.bridge.to = TO_WORKER;
     }
 
     action notice() {
         pass.refusal = REFUSAL_WRONG_EPOCH;
         hdr.bridge.made = KIND_NOTICE;
-        hdr.bridge.to = TO_SENDER;
+        hdr.bridge.to = TO_CLIENT;
     }
 
     action reject(bit<8> why) {
         hdr.bridge.made = KIND_REJECT;
         hdr.bridge.code = why;
-        hdr.bridge.to = TO_SENDER;
+        hdr.bridge.to = TO_CLIENT;
     }
 
     action let_token_in() {

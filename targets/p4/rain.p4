@@ -31,7 +31,6 @@ control Rain(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
         hdr.bridge.to = TO_NOBODY;
         hdr.bridge.waited = 0;
         hdr.bridge.ahead = 0;
-        hdr.bridge.generation = 0;
         hdr.bridge.seen = 0;
         hdr.bridge.sent = 0;
         hdr.bridge.ticket = 0;
@@ -64,7 +63,7 @@ control Rain(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
         }
         hdr.bridge.ticket = pass.ticket;
         /* A task that recirculates may outlive its client's registration. */
-        if (hdr.bridge.made == KIND_REJECT && hdr.bridge.to == TO_SENDER && pass.known == 0) {
+        if (hdr.bridge.made == KIND_REJECT && hdr.sluice.kind == KIND_SUBMIT && pass.known == 0) {
             hdr.bridge.to = TO_NOBODY;
             pass.refusal = REFUSAL_UNKNOWN_SOURCE;
         }

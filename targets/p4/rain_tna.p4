@@ -16,6 +16,7 @@
 
 parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out ingress_intrinsic_metadata_t intrinsic) {
     FrameParser() frame;
+    SluiceParser() inner;
 
     state start {
         packet.extract(intrinsic);
@@ -29,7 +30,9 @@ parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out i
 
     state recirculated {
         packet.extract(hdr.round);
-        transition controlled;
+        pass.is_control = 1;
+        inner.apply(packet, hdr, pass);
+        transition accept;
     }
 
     state controlled {
@@ -69,40 +72,27 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in pass_t pass,
     apply {
         packet.emit(hdr.bridge);
         packet.emit(hdr.round);
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.ipv4);
-        packet.emit(hdr.ipv6);
-        packet.emit(hdr.udp);
         packet.emit(hdr.sluice);
     }
 }
 
 struct egress_t {
-    pass_t pass;
-    /* The sum of what lies behind the header. */
-    bit<16> rest;
 }
 
+/* Of a packet that recirculates nothing but the bridge is parsed: the rest goes on as it is. */
 parser EgressParser(packet_in packet, out headers_t hdr, out egress_t meta,
                     out egress_intrinsic_metadata_t intrinsic) {
-    FrameParser() frame;
-
     state start {
         packet.extract(intrinsic);
         packet.extract(hdr.bridge);
         transition select(hdr.bridge.to) {
-            TO_ROUND: recirculates;
+            TO_ROUND: accept;
             default: leaves;
         }
     }
 
-    state recirculates {
-        packet.extract(hdr.round);
-        transition leaves;
-    }
-
     state leaves {
-        frame.apply(packet, hdr, meta.pass);
+        packet.extract(hdr.sluice);
         transition accept;
     }
 }
@@ -136,7 +126,6 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_t meta,
                 hdr.ipv4.version_ihl, hdr.ipv4.service, hdr.ipv4.length, hdr.ipv4.id, hdr.ipv4.fragment,
                 hdr.ipv4.hops, hdr.ipv4.protocol, hdr.ipv4.from, hdr.ipv4.to });
         }
-        packet.emit(hdr.round);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv6);

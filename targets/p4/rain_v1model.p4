@@ -33,6 +33,7 @@ struct meta_t {
 
 parser RainParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     FrameParser() frame;
+    SluiceParser() inner;
 
     state start {
         transition select(standard.instance_type) {
@@ -43,7 +44,11 @@ parser RainParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout 
 
     state recirculated {
         packet.extract(hdr.round);
-        transition arrived;
+#ifdef HELD_TO_VECTORS
+        packet.extract(hdr.held);
+#endif
+        inner.apply(packet, hdr, meta.pass);
+        transition known;
     }
 
     state arrived {
@@ -51,6 +56,10 @@ parser RainParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout 
         packet.extract(hdr.held);
 #endif
         frame.apply(packet, hdr, meta.pass);
+        transition known;
+    }
+
+    state known {
         transition select(hdr.sluice.isValid(), hdr.sluice.kind, hdr.sluice.code) {
             (true, KIND_JOB, 2): job_2;
             (true, KIND_JOB, 3): job_3;
@@ -138,8 +147,10 @@ control RainIngress(inout headers_t hdr, inout meta_t meta, inout standard_metad
             standard.egress_spec = standard.ingress_port;
         } else
 #endif
-        if (hdr.udp.isValid() && hdr.udp.to == SWITCH_PORT) {
-            if (hdr.sluice.isValid()) {
+        if (hdr.round.isValid() || hdr.udp.isValid() && hdr.udp.to == SWITCH_PORT) {
+            if (hdr.round.isValid()) {
+                why = WELL_FORMED;
+            } else if (hdr.sluice.isValid()) {
                 form.apply(hdr, meta.pass, why);
             } else {
                 why = MALFORMED_SHORT;
@@ -189,6 +200,10 @@ control RainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metada
         if (hdr.bridge.isValid() && hdr.bridge.to == TO_ROUND) {
             recirculate_preserving_field_list(1);
             hdr.bridge.setInvalid();
+            hdr.ethernet.setInvalid();
+            hdr.ipv4.setInvalid();
+            hdr.ipv6.setInvalid();
+            hdr.udp.setInvalid();
         } else if (hdr.bridge.isValid()) {
             if (hdr.bridge.to == TO_SERVERS) {
                 write.apply(hdr, standard.egress_rid);

@@ -93,7 +93,6 @@ control Replies(inout headers_t hdr) {
     }
 
     action answer() {
-        hdr.sluice.generation = hdr.bridge.generation;
         hdr.sluice.word_0 = hdr.bridge.seen;
         hdr.sluice.word_1 = hdr.bridge.sent;
         hdr.sluice.occupancy = 0;
@@ -165,7 +164,10 @@ control Replies(inout headers_t hdr) {
     }
 }
 
-/* The headers below ours. */
+/*
+ * The headers below ours, written anew: egress of the chip has not seen those that came. Who is answered has shown
+ * that it is where its row says.
+ */
 control Addresses(inout headers_t hdr, in bit<16> server) {
     bit<1> is_v4 = 0;
     bit<32> to_0 = 0;
@@ -187,43 +189,25 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
         own_link = from;
     }
 
-    table worker_ends {
+    table worker_hosts {
         key = { hdr.sluice.worker: exact; }
         actions = { goes_to; @defaultonly NoAction; }
         default_action = NoAction;
         size = WORKERS;
     }
 
-    table swept_ends {
+    table client_hosts {
         key = { hdr.sluice.client: exact; }
         actions = { goes_to; @defaultonly NoAction; }
         default_action = NoAction;
         size = CLIENTS;
     }
 
-    table server_ends {
+    table server_hosts {
         key = { server: exact; }
         actions = { goes_to; @defaultonly NoAction; }
         default_action = NoAction;
         size = SERVERS;
-    }
-
-    action swap() {
-        to_port = hdr.udp.from;
-        next_hop = hdr.ethernet.from;
-        own_link = hdr.ethernet.to;
-    }
-
-    action swap_4() {
-        to_2 = 0xffff;
-        to_3 = hdr.ipv4.from;
-    }
-
-    action swap_6() {
-        to_0 = hdr.ipv6.from_0;
-        to_1 = hdr.ipv6.from_1;
-        to_2 = hdr.ipv6.from_2;
-        to_3 = hdr.ipv6.from_3;
     }
 
     action leave_by_ipv4(bit<32> own) {
@@ -274,28 +258,27 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
 
     apply {
         if (hdr.bridge.to == TO_WORKER) {
-            worker_ends.apply();
+            worker_hosts.apply();
         } else if (hdr.bridge.to == TO_CLIENT) {
-            swept_ends.apply();
+            client_hosts.apply();
         } else if (hdr.bridge.to == TO_SERVERS) {
-            server_ends.apply();
-        } else {
-            swap();
-            if (hdr.ipv4.isValid()) {
-                swap_4();
-            } else {
-                swap_6();
-            }
+            server_hosts.apply();
         }
         if (to_0 == 0 && to_1 == 0 && to_2 == 0xffff) {
             is_v4 = 1;
         }
+        hdr.udp.setValid();
         /* Only a DISPATCH of a task that met a token brings the task's bytes along. */
-        if (hdr.bridge.to != TO_SERVERS && (hdr.bridge.made != KIND_DISPATCH || hdr.bridge.waited == 1)) {
-            hdr.udp.length = UDP_BYTES;
+        if (hdr.bridge.to != TO_SERVERS) {
+            if (hdr.bridge.made == KIND_DISPATCH && hdr.bridge.waited == 0 && hdr.sluice.length > INLINE_BYTES) {
+                hdr.udp.length = UDP_BYTES + hdr.sluice.length;
+            } else {
+                hdr.udp.length = UDP_BYTES;
+            }
         }
         hdr.udp.from = SWITCH_PORT;
         hdr.udp.to = to_port;
+        hdr.ethernet.setValid();
         hdr.ethernet.to = next_hop;
         hdr.ethernet.from = own_link;
         own_addresses.apply();

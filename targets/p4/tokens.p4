@@ -128,14 +128,13 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         hdr.round.arrived_low = hdr.bridge.arrived_low;
     }
 
-    action dispatch_to_sender() {
-        hdr.bridge.made = KIND_DISPATCH;
-        hdr.bridge.to = TO_SENDER;
-    }
-
-    action dispatch_to_worker() {
+    action dispatch() {
         hdr.bridge.made = KIND_DISPATCH;
         hdr.bridge.to = TO_WORKER;
+    }
+
+    action dispatch_by_link() {
+        dispatch();
         pass.link = pass.worker_link;
     }
 
@@ -152,7 +151,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
 
         if (pass.role == ROLE_TASK && pass.ring == RING_TAKE_TOKEN) {
             if (pass.live == 1) {
-                dispatch_to_worker();
+                dispatch_by_link();
                 hdr.bridge.waited = 0;
                 hdr.bridge.occupancy = 0;
             } else {
@@ -163,9 +162,9 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
             }
         } else if (pass.role == ROLE_TOKEN && pass.ring == RING_TAKE_TASK) {
             if (hdr.sluice.kind == KIND_SWEEP) {
-                dispatch_to_worker();
+                dispatch_by_link();
             } else {
-                dispatch_to_sender();
+                dispatch();
             }
             hdr.bridge.waited = 1;
             hdr.bridge.occupancy = (bit<16>) (bit<32>) (-1 - pass.balance);

@@ -99,6 +99,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
         hdr.write.sequence = hdr.sluice.sequence;
         hdr.icrc.setValid();
         hdr.icrc.icrc = 0;
+        hdr.udp.setValid();
         hdr.udp.length = WRITE_BYTES + hdr.sluice.length + padding;
         hdr.sluice.setInvalid();
     }

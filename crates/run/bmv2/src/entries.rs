@@ -128,7 +128,7 @@ impl Entries {
             egress("write", name)
         })?;
         let end = row.map(|row| ("goes_to", way_to(&row.at)));
-        self.write_at(runtime, &egress("addresses", "server_ends"), vec![index], end, |name| {
+        self.write_at(runtime, &egress("addresses", "server_hosts"), vec![index], end, |name| {
             egress("addresses", name)
         })?;
         self.write_groups(runtime).map(Some)
@@ -231,7 +231,7 @@ impl Entries {
         let link = row.map(|_| ("is_there", vec![bytes(LINK)]));
         self.write(runtime, "tokens", "worker_links", vec![index.clone()], link)?;
         let end = row.map(|row| ("goes_to", way_to(&row.at)));
-        self.write_at(runtime, &egress("addresses", "worker_ends"), vec![index.clone()], end, |name| {
+        self.write_at(runtime, &egress("addresses", "worker_hosts"), vec![index.clone()], end, |name| {
             egress("addresses", name)
         })?;
         if let Some(row) = row {
@@ -278,7 +278,7 @@ impl Entries {
         let link = row.map(|_| ("leads_to", vec![bytes(LINK)]));
         self.write(runtime, "tokens", "client_links", vec![index.clone()], link)?;
         let swept = row.map(|row| ("goes_to", way_to(&row.at)));
-        self.write_at(runtime, &egress("addresses", "swept_ends"), vec![index.clone()], swept, |name| {
+        self.write_at(runtime, &egress("addresses", "client_hosts"), vec![index.clone()], swept, |name| {
             egress("addresses", name)
         })?;
         let end = row.map(|row| ("client_is", end_of(&row.at)));
