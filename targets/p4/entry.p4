@@ -4,7 +4,7 @@
  * the task reads it into its own header, which becomes the DISPATCH's.
  *
  * No column is wider than 32 bits: 131,072 words of 64 bits take 65 blocks, and a stage has 48 that a stateful unit
- * can write.
+ * can write. The upper half of the incarnation is in the client's row.
  */
 #ifndef ENTRY_P4
 #define ENTRY_P4
@@ -17,8 +17,8 @@
     ACCESS(take_##NAME, NAME, WORD, WORD, task_index_t, WORD) {                       \
         result = value;                                                               \
     } DONE(NAME, WORD)                                                                \
-    action park_##NAME() { RUN_ONLY(keep_##NAME, index); }                            \
-    action fetch_##NAME() { RUN(take_##NAME, index, FIELD); }                         \
+    action park_##NAME() { RUN_ONLY(keep_##NAME, (task_index_t) pass.ticket); }                            \
+    action fetch_##NAME() { RUN(take_##NAME, (task_index_t) pass.ticket, FIELD); }                         \
     table NAME##_column {                                                             \
         key = { pass.ring: exact; }                                                   \
         actions = { park_##NAME; fetch_##NAME; NoAction; }                            \
@@ -30,8 +30,6 @@
     }
 
 control Entry(inout headers_t hdr, inout pass_t pass) {
-    task_index_t index;
-
     COLUMN(client, bit<16>, hdr.sluice.client)
     COLUMN(attempt, bit<16>, hdr.sluice.attempt)
     COLUMN(budget, bit<16>, hdr.sluice.budget)
@@ -39,7 +37,6 @@ control Entry(inout headers_t hdr, inout pass_t pass) {
     COLUMN(arrived_low_age, bit<32>, hdr.bridge.arrived_low)
     COLUMN(task_type, bit<16>, hdr.sluice.task_type)
     COLUMN(length, bit<16>, hdr.sluice.length)
-    COLUMN(incarnation_high, bit<32>, hdr.sluice.incarnation_high)
     COLUMN(incarnation_low, bit<32>, hdr.sluice.incarnation_low)
     COLUMN(sequence, bit<32>, hdr.sluice.sequence)
     COLUMN(priority, bit<8>, hdr.sluice.priority)
@@ -55,7 +52,6 @@ control Entry(inout headers_t hdr, inout pass_t pass) {
     COLUMN(payload_7, bit<8>, hdr.sluice.payload_7)
 
     apply {
-        index = ((slice_index_t) pass.slice) ++ pass.ticket[TASK_BITS - 1:0];
         client_column.apply();
         attempt_column.apply();
         budget_column.apply();
@@ -63,7 +59,6 @@ control Entry(inout headers_t hdr, inout pass_t pass) {
         arrived_low_age_column.apply();
         task_type_column.apply();
         length_column.apply();
-        incarnation_high_column.apply();
         incarnation_low_column.apply();
         sequence_column.apply();
         priority_column.apply();

@@ -170,6 +170,7 @@ header bridge_t {
     bit<32> arrived_high;
     /* Of a task that waited also its age, in the lower 14 bits. */
     bit<32> arrived_low;
+    /* As in `pass_t`. */
     bit<32> ticket;
     bit<16> slice;
     bit<16> occupancy;
@@ -311,6 +312,7 @@ struct pass_t {
     bit<8> task_at_balance;
     bit<8> took;
     int<32> balance;
+    /* The entry's count in its ring, above its slice's number. */
     bit<32> ticket;
     bit<1> ahead;
     bit<8> live;

@@ -15,10 +15,16 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
     const bit<8> MEETS = 8;
 
     REGISTER(bit<32>, int<32>, slice_index_t, SLICES, balance, 0)
-    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_head, COUNTERS_START)
-    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_tail, COUNTERS_START)
-    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_head, COUNTERS_START)
-    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_tail, COUNTERS_START)
+    /*
+     * A count above its slice's number, so that the low bits of the word are an index: the chip would need a stage to
+     * put count and number together. The driver writes the numbers. The slices' rings interleave.
+     */
+    const bit<32> ONE_MORE = 1 << SLICE_BITS;
+
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_head, 0)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, token_tail, 0)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_head, 0)
+    REGISTER(bit<32>, bit<32>, slice_index_t, SLICES, task_tail, 0)
 
     ACCESS(token_comes, balance, bit<32>, int<32>, slice_index_t, int<32>) {
         result = value;
@@ -50,22 +56,22 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
 
     ACCESS(next_token_head, token_head, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
-        value = value + 1;
+        value = value + ONE_MORE;
     } DONE(token_head, bit<32>)
 
     ACCESS(next_token_tail, token_tail, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
-        value = value + 1;
+        value = value + ONE_MORE;
     } DONE(token_tail, bit<32>)
 
     ACCESS(next_task_head, task_head, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
-        value = value + 1;
+        value = value + ONE_MORE;
     } DONE(task_head, bit<32>)
 
     ACCESS(next_task_tail, task_tail, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
-        value = value + 1;
+        value = value + ONE_MORE;
     } DONE(task_tail, bit<32>)
 
     action refuse(bit<8> why) {

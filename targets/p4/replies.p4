@@ -12,10 +12,12 @@ control Replies(inout headers_t hdr) {
     bit<32> at_2 = 0;
     bit<32> at_3 = 0;
     bit<16> at_port = 0;
+    bit<32> incarnation_high = 0;
 
     Telemetry() telemetry;
 
-    action client_is(bit<32> ip_0, bit<32> ip_1, bit<32> ip_2, bit<32> ip_3, bit<16> port) {
+    action client_is(bit<32> ip_0, bit<32> ip_1, bit<32> ip_2, bit<32> ip_3, bit<16> port, bit<32> life) {
+        incarnation_high = life;
         at_0 = ip_0;
         at_1 = ip_1;
         at_2 = ip_2;
@@ -23,7 +25,7 @@ control Replies(inout headers_t hdr) {
         at_port = port;
     }
 
-    /* Where a DISPATCH says that the answer goes. */
+    /* Where a DISPATCH says that the answer goes, and what an entry leaves out of the incarnation. */
     table client_ends {
         key = { hdr.sluice.client: exact; }
         actions = { client_is; @defaultonly NoAction; }
@@ -137,6 +139,9 @@ control Replies(inout headers_t hdr) {
         if (hdr.bridge.made != KIND_NONE) {
             begin();
         }
+        if (hdr.bridge.waited == 1) {
+            hdr.sluice.incarnation_high = incarnation_high;
+        }
         if (hdr.bridge.made == KIND_ANSWER) {
             answer();
             if (hdr.bridge.code == 0) {
@@ -154,7 +159,7 @@ control Replies(inout headers_t hdr) {
             if (hdr.bridge.waited == 1 && hdr.sluice.length > INLINE_BYTES) {
                 if (hdr.bridge.ahead == 1) {
                     hdr.sluice.code = PLACE_AHEAD;
-                    hdr.sluice.key = hdr.bridge.ticket;
+                    hdr.sluice.key = hdr.bridge.ticket >> SLICE_BITS;
                     hdr.sluice.slice = hdr.bridge.slice;
                 } else {
                     hdr.sluice.code = PLACE_AT_CLIENT;

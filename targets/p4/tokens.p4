@@ -8,8 +8,6 @@
 #define TOKENS_P4
 
 control Tokens(inout headers_t hdr, inout pass_t pass) {
-    token_index_t index;
-
     REGISTER(bit<16>, bit<16>, token_index_t, TOKENS, token_worker, 0)
     REGISTER(bit<32>, bit<32>, token_index_t, TOKENS, token_generation, 0)
     REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, gen_out, 0)
@@ -57,11 +55,11 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     } DONE(seen_out, bit<32>)
 
     action park() {
-        RUN_ONLY(keep_worker, index);
+        RUN_ONLY(keep_worker, (token_index_t) pass.ticket);
     }
 
     action take() {
-        RUN(take_worker, index, hdr.sluice.worker);
+        RUN(take_worker, (token_index_t) pass.ticket, hdr.sluice.worker);
     }
 
     table token_worker_column {
@@ -75,11 +73,11 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     action park_generation() {
-        RUN_ONLY(keep_generation, index);
+        RUN_ONLY(keep_generation, (token_index_t) pass.ticket);
     }
 
     action fetch_generation() {
-        RUN(take_generation, index, hdr.sluice.generation);
+        RUN(take_generation, (token_index_t) pass.ticket, hdr.sluice.generation);
     }
 
     table token_generation_column {
@@ -139,7 +137,6 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     apply {
-        index = ((slice_index_t) pass.slice) ++ pass.ticket[TOKEN_BITS - 1:0];
         token_worker_column.apply();
         token_generation_column.apply();
         if (pass.ring == RING_TAKE_TOKEN || hdr.sluice.kind == KIND_SWEEP) {
@@ -185,6 +182,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
             go_round(1);
         } else if (pass.role == ROLE_SWEEPS_TASKS && pass.ring == RING_TAKE_TASK) {
             client_links.apply();
+            hdr.bridge.waited = 1;
             if (pass.client_there == 1) {
                 hdr.bridge.made = KIND_REJECT;
                 hdr.bridge.code = REJECT_NO_WORKERS;

@@ -31,6 +31,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
     bit<32> rank = 0;
     bit<32> members = 0;
     bit<32> copies = 0;
+    bit<32> ticket = 0;
     bit<32> turn = 0;
     bit<32> place = 0;
     bit<32> number = 0;
@@ -82,7 +83,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
     }
 
     action become_write() {
-        address = address + (32w0 ++ (hdr.bridge.ticket & slots_less_one)) * (32w0 ++ slot_bytes);
+        address = address + (32w0 ++ (ticket & slots_less_one)) * (32w0 ++ slot_bytes);
         padding = 14w0 ++ (0 - hdr.sluice.length)[1:0];
         hdr.write.setValid();
         hdr.write.opcode = OPCODE_WRITE;
@@ -108,8 +109,9 @@ control Write(inout headers_t hdr, in bit<16> server) {
         pairs.apply();
         rings.apply();
         groups.apply();
+        ticket = hdr.bridge.ticket >> SLICE_BITS;
         /* The servers of a slice take turns: the remainder of the ticket. */
-        hash(turn, HashAlgorithm.identity, 32w0, { hdr.bridge.ticket }, members);
+        hash(turn, HashAlgorithm.identity, 32w0, { ticket }, members);
         place = rank - turn;
         if (rank < turn) {
             place = place + members;

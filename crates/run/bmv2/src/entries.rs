@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, WorkerRow};
-use sluice_wire::{ClientId, Endpoint, ServerId, SliceId, TaskType, WorkerId};
+use sluice_wire::{ClientId, Endpoint, Incarnation, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::error::Bmv2Error;
 use crate::registers::{egress, of};
@@ -281,7 +281,10 @@ impl Entries {
         self.write_at(runtime, &egress("addresses", "client_hosts"), vec![index.clone()], swept, |name| {
             egress("addresses", name)
         })?;
-        let end = row.map(|row| ("client_is", end_of(&row.at)));
+        let end = row.map(|row| {
+            let life = ((row.incarnation.0 >> 32) as u32).to_be_bytes().to_vec();
+            ("client_is", end_of(&row.at).into_iter().chain([life]).collect())
+        });
         self.write_at(runtime, &egress("replies", "client_ends"), vec![index.clone()], end, |name| {
             egress("replies", name)
         })?;
@@ -294,6 +297,13 @@ impl Entries {
             self.write(runtime, "sources", "admitted_tasks", shown, Some(admit))?;
         }
         Ok(Some(()))
+    }
+
+    /// The incarnation of a waiting task, of which the entry has the lower half, and the client's row the
+    /// other.
+    pub(crate) fn incarnation(&self, client: ClientId, low: u32) -> Incarnation {
+        let row = self.clients.get(usize::from(client.0)).and_then(Option::as_ref);
+        Incarnation(row.map_or(0, |row| row.incarnation.0 >> 32 << 32) | u64::from(low))
     }
 
     /// What a SUBMIT of this client has to show.

@@ -45,7 +45,6 @@ pub(crate) const REGISTERS: [(&str, &[&str]); 4] = [
             "arrived_low_age",
             "task_type",
             "length",
-            "incarnation_high",
             "incarnation_low",
             "sequence",
             "priority",

@@ -93,9 +93,12 @@ impl Bmv2Switch {
         self.runtime.reset_register(NUMBERS)?;
         COUNTERS.iter().try_for_each(|name| self.runtime.reset_counter(&counter(name)))?;
         [MALFORMED, WRITTEN].iter().try_for_each(|name| self.runtime.reset_counter(name))?;
-        let (start, slices) = (self.config.counters_start.0.into(), self.config.slices.into());
+        let (start, above) = (self.config.counters_start.0, self.slice_bits());
         for name in ["token_head", "token_tail", "task_head", "task_tail"] {
-            self.runtime.fill(&of("queue", name), 0, slices, start)?;
+            for slice in 0..self.config.slices {
+                let word = start << above | u32::from(slice);
+                self.runtime.fill(&of("queue", name), slice.into(), 1, word.into())?;
+            }
         }
         for worker in 0..self.config.workers {
             self.reset_counters(WorkerId(worker), self.config.counters_start)?;
@@ -174,8 +177,10 @@ impl Bmv2Switch {
         let at = usize::from(slice.0);
         let mut read = |name| self.words("queue", name).map(|words| words[at]);
         let balance = read("balance")? as i32;
+        let above = self.slice_bits();
+        let mut read = |name| self.words("queue", name).map(|words| Serial(words[at] >> above));
         let [tokens_in, tokens_out, tasks_in, tasks_out] =
-            ["token_tail", "token_head", "task_tail", "task_head"].map(|name| read(name).map(Serial));
+            ["token_tail", "token_head", "task_tail", "task_head"].map(&mut read);
         Ok(TableAnswer::Slice(SliceState {
             row: self.entries.slices[at],
             balance,
@@ -289,13 +294,13 @@ impl Bmv2Switch {
     /// The waiting tasks: who submitted them, and which try it was.
     fn tasks(&mut self, slice: SliceId) -> Result<Vec<Submit>, Bmv2Error> {
         let cells = self.cells("task", slice, self.config.tasks_per_slice)?;
-        let names = ["client", "attempt", "incarnation_high", "incarnation_low", "sequence"];
-        let [client, attempt, high, low, sequence] = names.map(|name| self.words("entry", name));
-        let (client, attempt, high, low, sequence) = (client?, attempt?, high?, low?, sequence?);
+        let names = ["client", "attempt", "incarnation_low", "sequence"];
+        let [client, attempt, low, sequence] = names.map(|name| self.words("entry", name));
+        let (client, attempt, low, sequence) = (client?, attempt?, low?, sequence?);
         let task = |cell: usize| Submit {
             client: ClientId(client[cell] as u16),
             task: TaskId {
-                incarnation: Incarnation(u64::from(high[cell]) << 32 | u64::from(low[cell])),
+                incarnation: self.entries.incarnation(ClientId(client[cell] as u16), low[cell]),
                 sequence: Serial(sequence[cell]),
             },
             attempt: Attempt(attempt[cell] as u16),
@@ -314,10 +319,16 @@ impl Bmv2Switch {
 
     /// The cells of a slice's ring that are in use, the oldest first.
     fn cells(&mut self, sort: &str, slice: SliceId, len: u32) -> Result<Vec<usize>, Bmv2Error> {
+        let above = self.slice_bits();
         let head = self.words("queue", &format!("{sort}_head"))?[usize::from(slice.0)];
         let tail = self.words("queue", &format!("{sort}_tail"))?[usize::from(slice.0)];
-        let cell = |step: u32| usize::from(slice.0) * len as usize + (head.wrapping_add(step) % len) as usize;
-        Ok((0..tail.wrapping_sub(head)).map(cell).collect())
+        let cell = |step: u32| (head.wrapping_add(step << above) % (len << above)) as usize;
+        Ok((0..tail.wrapping_sub(head) >> above).map(cell).collect())
+    }
+
+    /// How many bits the slice's number takes below a count, in the words of heads and tails.
+    fn slice_bits(&self) -> u32 {
+        bits(self.config.slices.into())
     }
 
     fn words(&mut self, part: &str, name: &str) -> Result<Vec<u32>, Bmv2Error> {
@@ -332,7 +343,6 @@ impl fmt::Debug for Bmv2Switch {
 }
 
 fn compile(compiler: &Path, program: &Path, config: &Config, to: &Path) -> Result<(), Bmv2Error> {
-    let bits = |count: u32| count.next_power_of_two().trailing_zeros().max(1);
     let sizes = [
         ("WORKERS", config.workers.into()),
         ("CLIENTS", config.clients.into()),
@@ -355,6 +365,11 @@ fn compile(compiler: &Path, program: &Path, config: &Config, to: &Path) -> Resul
     }
     let why = String::from_utf8_lossy(&ran.stderr).into_owned();
     Err(Bmv2Error::Compile { program: program.to_owned(), why })
+}
+
+/// How many bits an index below this count takes, at least one.
+fn bits(count: u32) -> u32 {
+    count.next_power_of_two().trailing_zeros().max(1)
 }
 
 fn start(switch: &Path, folder: &TempDir, compiled: &Path, port: u16) -> Result<Process, Bmv2Error> {

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every scheduler has on Tofino, whose architecture is TNA: parsers, deparsers, checksums. The file that includes
+ * this one names its scheduler as PROGRAM.
+ */
+#ifndef TOP_P4
+#define TOP_P4
+
+/* The port of the switch's own processor, from which SWEEPs come. */
+#ifndef CONTROL_PORT
+#define CONTROL_PORT 64
+#endif
+#ifndef ROUND_PORT
+#define ROUND_PORT 68
+#endif
+
+parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out ingress_intrinsic_metadata_t intrinsic) {
+    FrameParser() frame;
+    SluiceParser() inner;
+
+    state start {
+        packet.extract(intrinsic);
+        packet.advance(PORT_METADATA_SIZE);
+        transition select(intrinsic.ingress_port) {
+            ROUND_PORT: recirculated;
+            CONTROL_PORT: controlled;
+            default: arrived;
+        }
+    }
+
+    state recirculated {
+        packet.extract(hdr.round);
+        pass.is_control = 1;
+        inner.apply(packet, hdr, pass);
+        transition accept;
+    }
+
+    state controlled {
+        pass.is_control = 1;
+        transition arrived;
+    }
+
+    state arrived {
+        frame.apply(packet, hdr, pass);
+        transition accept;
+    }
+}
+
+control Ingress(inout headers_t hdr, inout pass_t pass, in ingress_intrinsic_metadata_t intrinsic,
+                in ingress_intrinsic_metadata_from_parser_t from_parser,
+                inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
+                inout ingress_intrinsic_metadata_for_tm_t for_tm) {
+    PROGRAM() program;
+
+    apply {
+        pass.link = intrinsic.ingress_port;
+        if (pass.is_packet == 1) {
+            program.apply(hdr, pass, 16w0 ++ from_parser.global_tstamp);
+        }
+        if (hdr.bridge.to == TO_NOBODY) {
+            for_deparser.drop_ctl = 1;
+        } else if (hdr.bridge.to == TO_ROUND) {
+            for_tm.ucast_egress_port = ROUND_PORT;
+        } else {
+            for_tm.ucast_egress_port = pass.link;
+        }
+    }
+}
+
+control IngressDeparser(packet_out packet, inout headers_t hdr, in pass_t pass,
+                        in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
+    apply {
+        packet.emit(hdr.bridge);
+        packet.emit(hdr.round);
+        packet.emit(hdr.sluice);
+    }
+}
+
+struct egress_t {
+}
+
+/* Of a packet that recirculates nothing but the bridge is parsed: the rest goes on as it is. */
+parser EgressParser(packet_in packet, out headers_t hdr, out egress_t meta,
+                    out egress_intrinsic_metadata_t intrinsic) {
+    state start {
+        packet.extract(intrinsic);
+        packet.extract(hdr.bridge);
+        transition select(hdr.bridge.to) {
+            TO_ROUND: accept;
+            default: leaves;
+        }
+    }
+
+    state leaves {
+        packet.extract(hdr.sluice);
+        transition accept;
+    }
+}
+
+control Egress(inout headers_t hdr, inout egress_t meta, in egress_intrinsic_metadata_t intrinsic,
+               in egress_intrinsic_metadata_from_parser_t from_parser,
+               inout egress_intrinsic_metadata_for_deparser_t for_deparser,
+               inout egress_intrinsic_metadata_for_output_port_t for_port) {
+    Replies() replies;
+    Addresses() addresses;
+
+    apply {
+        if (hdr.bridge.to != TO_ROUND) {
+            replies.apply(hdr);
+            addresses.apply(hdr, intrinsic.egress_rid);
+            if (hdr.bridge.to == TO_NOBODY) {
+                for_deparser.drop_ctl = 1;
+            }
+        }
+        hdr.bridge.setInvalid();
+    }
+}
+
+control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_t meta,
+                       in egress_intrinsic_metadata_for_deparser_t for_deparser) {
+    Checksum() ipv4_checksum;
+
+    apply {
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.checksum = ipv4_checksum.update({
+                hdr.ipv4.version_ihl, hdr.ipv4.service, hdr.ipv4.length, hdr.ipv4.id, hdr.ipv4.fragment,
+                hdr.ipv4.hops, hdr.ipv4.protocol, hdr.ipv4.from, hdr.ipv4.to });
+        }
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
+        packet.emit(hdr.udp);
+        packet.emit(hdr.sluice);
+    }
+}
+
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+
+Switch(pipe) main;
+
+#endif
