@@ -21,7 +21,23 @@
 #define RUN(NAME, INDEX, RESULT) RESULT = NAME.execute(INDEX)
 #define RUN_ONLY(NAME, INDEX) NAME.execute(INDEX)
 
+struct pair_t {
+    bit<32> high;
+    int<32> low;
+}
+
+#define PAIR_REGISTER(INDEX, CELLS, NAME) Register<pair_t, INDEX>(CELLS) NAME;
+
+#define PAIR_ACCESS(NAME, REGISTER, INDEX, RESULT)                \
+    RegisterAction<pair_t, INDEX, RESULT>(REGISTER) NAME = {      \
+        void apply(inout pair_t value, out RESULT result)
+
+#define PAIR_DONE(REGISTER) };
+
 #define PREDICATE(FIRST, SECOND) this.predicate(FIRST, SECOND)
+
+#define RANDOM(NUMBER, NAME) Random<NUMBER>() NAME;
+#define DRAW(NAME, NUMBER, HELD, TO) TO = NAME.get()
 
 #define COUNTER(CELLS, NAME) Counter<bit<64>, bit<8>>(CELLS, CounterType_t.PACKETS) NAME;
 #define COUNT(NAME, INDEX) NAME.count(INDEX)

@@ -41,7 +41,9 @@ control Entry(inout headers_t hdr, inout pass_t pass) {
     COLUMN(sequence, bit<32>, hdr.sluice.sequence)
     COLUMN(priority, bit<8>, hdr.sluice.priority)
     COLUMN(constraints, bit<8>, hdr.sluice.constraints)
+#ifdef WRITES_AHEAD
     COLUMN(ahead, bit<1>, pass.ahead)
+#endif
     COLUMN(payload_0, bit<8>, hdr.sluice.payload_0)
     COLUMN(payload_1, bit<8>, hdr.sluice.payload_1)
     COLUMN(payload_2, bit<8>, hdr.sluice.payload_2)
@@ -63,7 +65,9 @@ control Entry(inout headers_t hdr, inout pass_t pass) {
         sequence_column.apply();
         priority_column.apply();
         constraints_column.apply();
+#ifdef WRITES_AHEAD
         ahead_column.apply();
+#endif
         payload_0_column.apply();
         payload_1_column.apply();
         payload_2_column.apply();

@@ -148,6 +148,11 @@ control Replies(inout headers_t hdr) {
                 hdr.sluice.word_0 = 0;
                 hdr.sluice.word_1 = 0;
             }
+#ifdef ANSWERS_POLLS
+        } else if (hdr.bridge.made == KIND_EMPTY) {
+            answer();
+            hdr.sluice.word_2 = 0;
+#endif
         } else if (hdr.bridge.made == KIND_REJECT) {
             reject();
             retry_hints.apply();
@@ -159,7 +164,7 @@ control Replies(inout headers_t hdr) {
             if (hdr.bridge.waited == 1 && hdr.sluice.length > INLINE_BYTES) {
                 if (hdr.bridge.ahead == 1) {
                     hdr.sluice.code = PLACE_AHEAD;
-                    hdr.sluice.key = hdr.bridge.ticket >> SLICE_BITS;
+                    hdr.sluice.key = TICKET_OF(hdr.bridge.ticket);
                     hdr.sluice.slice = hdr.bridge.slice;
                 } else {
                     hdr.sluice.code = PLACE_AT_CLIENT;
@@ -273,9 +278,10 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
             is_v4 = 1;
         }
         hdr.udp.setValid();
-        /* Only a DISPATCH of a task that met a token brings the task's bytes along. */
+        /* Only a DISPATCH of a task that did not wait brings bytes along, and a REPLY that passes. */
         if (hdr.bridge.to != TO_SERVERS) {
-            if (hdr.bridge.made == KIND_DISPATCH && hdr.bridge.waited == 0 && hdr.sluice.length > INLINE_BYTES) {
+            if ((hdr.bridge.made == KIND_DISPATCH || hdr.bridge.made == KIND_NONE) && hdr.bridge.waited == 0 &&
+                hdr.sluice.length > INLINE_BYTES) {
                 hdr.udp.length = UDP_BYTES + hdr.sluice.length;
             } else {
                 hdr.udp.length = UDP_BYTES;

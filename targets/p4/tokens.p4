@@ -105,7 +105,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
 
     action leads_to(bit<9> link) {
         pass.client_there = 1;
-        pass.link = link;
+        pass.client_link = link;
     }
 
     /* The links of clients whose tasks are swept. */
@@ -126,80 +126,144 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         hdr.round.arrived_low = hdr.bridge.arrived_low;
     }
 
+    action forget_token() {
+        hdr.sluice.worker = 0;
+        hdr.sluice.generation = 0;
+    }
+
     action dispatch() {
         hdr.bridge.made = KIND_DISPATCH;
         hdr.bridge.to = TO_WORKER;
+        RUN(send_next, hdr.sluice.worker, hdr.bridge.sent);
     }
 
-    action dispatch_by_link() {
+    action task_leaves() {
         dispatch();
         pass.link = pass.worker_link;
+    }
+
+    /* The stale token is gone; the task arrives anew, behind what came meanwhile. */
+    action task_goes_round() {
+        forget_token();
+        go_round(pass.round + 1);
+    }
+
+    action token_takes_task() {
+        dispatch();
+        hdr.bridge.waited = 1;
+        hdr.bridge.occupancy = ~(bit<16>) (bit<32>) pass.balance;
+    }
+
+    action carried_token_takes_task() {
+        token_takes_task();
+        pass.link = pass.worker_link;
+    }
+
+    action sweep_goes_on() {
+        hdr.sluice.code = hdr.sluice.code & SWEEP_TASKS;
+        forget_token();
+        go_round(1);
+    }
+
+    action sweep_carries_token() {
+        hdr.sluice.occupancy = hdr.sluice.occupancy - 1;
+        hdr.sluice.code = SWEEP_TOKENS_CARRYING;
+        go_round(1);
+    }
+
+    action sweep_drops_token() {
+        hdr.sluice.occupancy = hdr.sluice.occupancy - 1;
+        hdr.sluice.code = SWEEP_TOKENS;
+        forget_token();
+        go_round(1);
+    }
+
+    action swept_task_returns() {
+        hdr.bridge.made = KIND_REJECT;
+        hdr.bridge.code = REJECT_NO_WORKERS;
+        hdr.bridge.to = TO_CLIENT;
+        hdr.bridge.waited = 1;
+        pass.link = pass.client_link;
+    }
+
+    action tell_sent() {
+        RUN(read_sent, hdr.sluice.worker, hdr.bridge.sent);
+    }
+
+    /* How a packet leaves that got as far as the rings. The access to `sent` is the row's action. */
+    table departures {
+        key = {
+            pass.role: ternary;
+            pass.ring: ternary;
+            hdr.sluice.kind: ternary;
+            pass.live: ternary;
+            pass.worker_there: ternary;
+            pass.client_there: ternary;
+        }
+        actions = {
+            task_leaves;
+            task_goes_round;
+            token_takes_task;
+            carried_token_takes_task;
+            sweep_goes_on;
+            sweep_carries_token;
+            sweep_drops_token;
+            swept_task_returns;
+            tell_sent;
+            NoAction;
+        }
+        const default_action = NoAction;
+        const entries = {
+            (ROLE_TASK, RING_TAKE_TOKEN, _, 1, 1, _): task_leaves();
+            (ROLE_TASK, RING_TAKE_TOKEN, _, _, _, _): task_goes_round();
+            (ROLE_TOKEN, RING_TAKE_TASK, KIND_SWEEP, _, _, _): carried_token_takes_task();
+            (ROLE_TOKEN, RING_TAKE_TASK, _, _, _, _): token_takes_task();
+            (ROLE_TOKEN, RING_PARK_TOKEN, KIND_SWEEP, _, _, _): sweep_goes_on();
+            (ROLE_SWEEPS_TOKENS, RING_TAKE_TOKEN, _, 1, 1, _): sweep_carries_token();
+            (ROLE_SWEEPS_TOKENS, RING_TAKE_TOKEN, _, _, _, _): sweep_drops_token();
+            (ROLE_SWEEPS_TASKS, RING_TAKE_TASK, _, _, _, 1): swept_task_returns();
+            (ROLE_ASKS, _, _, _, _, _): tell_sent();
+        }
+    }
+
+    action count_seen() {
+        RUN(see_next, hdr.sluice.worker, hdr.bridge.seen);
+    }
+
+    action tell_seen() {
+        RUN(read_seen, hdr.sluice.worker, hdr.bridge.seen);
+    }
+
+    /* Whether a packet counts a granted token, or tells how many were. */
+    table grants {
+        key = {
+            pass.role: ternary;
+            pass.ring: ternary;
+            hdr.sluice.kind: ternary;
+        }
+        actions = { count_seen; tell_seen; NoAction; }
+        const default_action = NoAction;
+        const entries = {
+            (ROLE_TOKEN, RING_TAKE_TASK, KIND_TOKEN): count_seen();
+            (ROLE_TOKEN, RING_PARK_TOKEN, KIND_TOKEN): count_seen();
+            (ROLE_TOKEN, RING_TAKE_TASK, _): tell_seen();
+            (ROLE_TASK, RING_TAKE_TOKEN, _): tell_seen();
+            (ROLE_ASKS, _, _): tell_seen();
+        }
     }
 
     apply {
         token_worker_column.apply();
         token_generation_column.apply();
-        if (pass.ring == RING_TAKE_TOKEN || hdr.sluice.kind == KIND_SWEEP) {
-            worker_links.apply();
-        }
-        if (pass.ring == RING_TAKE_TOKEN && pass.worker_there == 1) {
+        if (pass.ring == RING_TAKE_TOKEN) {
             RUN(is_of_generation, hdr.sluice.worker, pass.live);
         }
-
-        if (pass.role == ROLE_TASK && pass.ring == RING_TAKE_TOKEN) {
-            if (pass.live == 1) {
-                dispatch_by_link();
-                hdr.bridge.waited = 0;
-                hdr.bridge.occupancy = 0;
-            } else {
-                /* The stale token is gone; the task arrives anew, behind what came meanwhile. */
-                hdr.sluice.worker = 0;
-                hdr.sluice.generation = 0;
-                go_round(pass.round + 1);
-            }
-        } else if (pass.role == ROLE_TOKEN && pass.ring == RING_TAKE_TASK) {
-            if (hdr.sluice.kind == KIND_SWEEP) {
-                dispatch_by_link();
-            } else {
-                dispatch();
-            }
-            hdr.bridge.waited = 1;
-            hdr.bridge.occupancy = (bit<16>) (bit<32>) (-1 - pass.balance);
-        } else if (pass.role == ROLE_TOKEN && pass.ring == RING_PARK_TOKEN && hdr.sluice.kind == KIND_SWEEP) {
-            hdr.sluice.code = hdr.sluice.code & SWEEP_TASKS;
-            hdr.sluice.worker = 0;
-            hdr.sluice.generation = 0;
-            go_round(1);
-        } else if (pass.role == ROLE_SWEEPS_TOKENS && pass.ring == RING_TAKE_TOKEN) {
-            hdr.sluice.occupancy = hdr.sluice.occupancy - 1;
-            if (pass.live == 1) {
-                hdr.sluice.code = SWEEP_TOKENS_CARRYING;
-            } else {
-                hdr.sluice.code = SWEEP_TOKENS;
-                hdr.sluice.worker = 0;
-                hdr.sluice.generation = 0;
-            }
-            go_round(1);
-        } else if (pass.role == ROLE_SWEEPS_TASKS && pass.ring == RING_TAKE_TASK) {
+        if (pass.ring == RING_TAKE_TASK) {
             client_links.apply();
-            hdr.bridge.waited = 1;
-            if (pass.client_there == 1) {
-                hdr.bridge.made = KIND_REJECT;
-                hdr.bridge.code = REJECT_NO_WORKERS;
-                hdr.bridge.to = TO_CLIENT;
-            }
         }
-
-        if (hdr.bridge.made == KIND_DISPATCH) {
-            RUN(send_next, hdr.sluice.worker, hdr.bridge.sent);
-        } else if (pass.role == ROLE_ASKS) {
-            RUN(read_sent, hdr.sluice.worker, hdr.bridge.sent);
-        }
-        if (pass.role == ROLE_TOKEN && pass.ring != RING_NONE && hdr.sluice.kind == KIND_TOKEN) {
-            RUN(see_next, hdr.sluice.worker, hdr.bridge.seen);
-        } else if (hdr.bridge.made == KIND_DISPATCH || pass.role == ROLE_ASKS) {
-            RUN(read_seen, hdr.sluice.worker, hdr.bridge.seen);
-        }
+        worker_links.apply();
+        departures.apply();
+        grants.apply();
     }
 }
 

@@ -57,7 +57,7 @@ control Ingress(inout headers_t hdr, inout pass_t pass, in ingress_intrinsic_met
         if (pass.is_packet == 1) {
             program.apply(hdr, pass, 16w0 ++ from_parser.global_tstamp);
         }
-        if (hdr.bridge.to == TO_NOBODY) {
+        if (pass.is_packet == 0 || hdr.bridge.to == TO_NOBODY) {
             for_deparser.drop_ctl = 1;
         } else if (hdr.bridge.to == TO_ROUND) {
             for_tm.ucast_egress_port = ROUND_PORT;

@@ -66,6 +66,7 @@ parser SwitchParser(packet_in packet, out headers_t hdr, inout meta_t meta, inou
             (true, KIND_JOB, 4): job_4;
             (true, KIND_JOB, 5): job_5;
             (true, KIND_SUBMIT, _): submit;
+            (true, KIND_REPLY, _): submit;
             default: accept;
         }
     }
@@ -193,7 +194,9 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 
 control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     Replies() replies;
+#ifdef WRITES_AHEAD
     Write() write;
+#endif
     Addresses() addresses;
 
     apply {
@@ -205,9 +208,12 @@ control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_meta
             hdr.ipv6.setInvalid();
             hdr.udp.setInvalid();
         } else if (hdr.bridge.isValid()) {
+#ifdef WRITES_AHEAD
             if (hdr.bridge.to == TO_SERVERS) {
                 write.apply(hdr, standard.egress_rid);
-            } else {
+            } else
+#endif
+            {
                 replies.apply(hdr);
             }
             addresses.apply(hdr, standard.egress_rid);

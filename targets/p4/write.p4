@@ -109,7 +109,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
         pairs.apply();
         rings.apply();
         groups.apply();
-        ticket = hdr.bridge.ticket >> SLICE_BITS;
+        ticket = TICKET_OF(hdr.bridge.ticket);
         /* The servers of a slice take turns: the remainder of the ticket. */
         hash(turn, HashAlgorithm.identity, 32w0, { ticket }, members);
         place = rank - turn;

@@ -1,17 +1,56 @@
 //! Writes the vectors in `targets/vectors` anew, from the random walks that cover the most: `cargo run -p
-//! sluice-conformance --example walks`. It leaves `budgets-*` alone: walks whose tasks were given budgets by
-//! hand, because most of a walk's waits are longer than any budget.
+//! sluice-conformance --example walks`, for some programs only with their names behind it. It leaves
+//! `budgets-*` alone: walks of Rain whose tasks were given budgets by hand, because most of a walk's waits
+//! are longer than any budget.
 
+use std::env::args;
 use std::fs;
 use std::io::Result;
 use std::path::Path;
 
-use sluice_conformance::Vector;
-use sluice_conformance::cover::cover;
-use sluice_conformance::explore::{explore, explore_hours, explore_servers, explore_targets, laps};
+use sluice_conformance::cover::{cover, cover_program};
+use sluice_conformance::explore::{
+    explore, explore_draconis, explore_hours, explore_pallas, explore_racksched, explore_servers,
+    explore_targets, laps,
+};
+use sluice_conformance::{Scheduler, Vector};
 
 fn main() -> Result<()> {
+    let named: Vec<String> = args().skip(1).collect();
+    for program in [Scheduler::Rain, Scheduler::Draconis, Scheduler::Pallas, Scheduler::RackSched] {
+        let name = program.policy().split(':').next().unwrap_or_default();
+        if named.is_empty() || named.iter().any(|named| named == name) {
+            write(program, &vectors_of(program, name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The vectors of a program, without those made by hand.
+fn vectors_of(program: Scheduler, name: &str) -> Vec<Vector> {
+    match program {
+        Scheduler::Rain => rain(),
+        Scheduler::Draconis => cover_program(name, explore_draconis, 0..200, 200),
+        Scheduler::Pallas => cover_program(name, explore_pallas, 0..200, 200),
+        Scheduler::RackSched => cover_program(name, explore_racksched, 0..200, 200),
+    }
+}
+
+fn rain() -> Vec<Vector> {
+    let walks = cover("walk", explore, 0..400, 200);
+    let walks = walks.into_iter().chain(cover("servers", explore_servers, 0..100, 200));
+    let hours = cover("hours", explore_hours, 0..100, 200);
+    let walks = walks.chain(hours.into_iter().filter(|walk| walk.about.contains("after hours")));
+    let targets = cover("targets", explore_targets, 0..200, 300);
+    let has_target = |walk: &Vector| walk.about.contains("limit_measured") || walk.about.contains("REJECT 6");
+    walks.chain(targets.into_iter().filter(has_target)).chain([laps()]).collect()
+}
+
+/// Replaces the vectors of a program.
+fn write(program: Scheduler, vectors: &[Vector]) -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../targets/vectors");
+    let folder = folder.join(program.folder());
+    fs::create_dir_all(&folder)?;
     for entry in fs::read_dir(&folder)? {
         let path = entry?.path();
         let is_by_hand = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("budgets-"));
@@ -19,14 +58,7 @@ fn main() -> Result<()> {
             fs::remove_file(path)?;
         }
     }
-    let walks = cover("walk", explore, 0..400, 200);
-    let walks = walks.into_iter().chain(cover("servers", explore_servers, 0..100, 200));
-    let hours = cover("hours", explore_hours, 0..100, 200);
-    let walks = walks.chain(hours.into_iter().filter(|walk| walk.about.contains("after hours")));
-    let targets = cover("targets", explore_targets, 0..200, 300);
-    let has_target = |walk: &Vector| walk.about.contains("limit_measured") || walk.about.contains("REJECT 6");
-    let walks = walks.chain(targets.into_iter().filter(has_target)).chain([laps()]);
-    for vector in walks {
+    for vector in vectors {
         fs::write(folder.join(format!("{}.json", vector.name)), vector.to_text())?;
     }
     Ok(())

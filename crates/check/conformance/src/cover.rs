@@ -17,6 +17,30 @@ use crate::vector::{Step, Vector};
 /// Vectors from these walks, [`explore`](crate::explore::explore) or another, by seed and number of steps.
 /// Their names consist of `name` and the seed.
 pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, steps: usize) -> Vec<Vector> {
+    cover_what(name, explore, seeds, steps, shows)
+}
+
+/// Like [`cover`], for a program that shares its front and its packets' form with Rain: address families and
+/// bytes that are no packet count as one.
+pub fn cover_program(
+    name: &str,
+    explore: fn(u64, usize) -> Vector,
+    seeds: Range<u64>,
+    steps: usize,
+) -> Vec<Vector> {
+    cover_what(name, explore, seeds, steps, |walk| {
+        let without_family = |what: String| what.replace(" over IPv4", "").replace(" over IPv6", "");
+        shows(walk).into_iter().filter(|what| !what.starts_with("bytes")).map(without_family).collect()
+    })
+}
+
+fn cover_what(
+    name: &str,
+    explore: fn(u64, usize) -> Vector,
+    seeds: Range<u64>,
+    steps: usize,
+    shows: impl Fn(&Vector) -> BTreeSet<String>,
+) -> Vec<Vector> {
     let mut shown = BTreeSet::new();
     let mut vectors = Vec::new();
     for seed in seeds {
@@ -25,7 +49,7 @@ pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, s
         if new.is_empty() {
             continue;
         }
-        let mut vector = played(&shortened(walk, &new));
+        let mut vector = played(&shortened(walk, &new, &shows));
         shown.extend(shows(&vector));
         vector.name = format!("{name}-{seed}");
         vector.about = new.into_iter().collect::<Vec<_>>().join("; ");
@@ -35,7 +59,11 @@ pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, s
 }
 
 /// Removes steps, many at once at first, as long as all of `new` is still shown.
-fn shortened(mut vector: Vector, new: &BTreeSet<String>) -> Vector {
+fn shortened(
+    mut vector: Vector,
+    new: &BTreeSet<String>,
+    shows: impl Fn(&Vector) -> BTreeSet<String>,
+) -> Vector {
     let mut many = vector.steps.len() / 2;
     while many > 0 {
         let mut from = 0;

@@ -8,12 +8,15 @@ use std::collections::BTreeMap;
 
 use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, WorkerRow};
-use sluice_wire::{ClientId, Endpoint, Incarnation, ServerId, SliceId, TaskType, WorkerId};
+use sluice_wire::{ClientId, Endpoint, Generation, Incarnation, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::error::Bmv2Error;
-use crate::registers::{egress, of};
+use crate::program::P4Program;
+use crate::registers::{OWN, egress, of};
 use crate::runtime::Runtime;
+use crate::seats::{Change, Seat, Seats, share};
 use crate::servers::WriteGroups;
+use crate::sizes::{bits, draw_bits};
 
 /// The link of all hosts, and the Ethernet addresses on it: the receiver's, the switch's.
 const LINK: u16 = 0;
@@ -22,12 +25,18 @@ const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]];
 /// The rows that the switch holds, and the handles of their entries.
 #[derive(Debug)]
 pub(crate) struct Entries {
+    program: P4Program,
     config: Config,
     handles: BTreeMap<(String, Vec<Vec<u8>>), i32>,
     pub(crate) slices: Vec<SliceRow>,
     types: Vec<Option<SliceId>>,
     pub(crate) workers: Vec<Option<WorkerRow>>,
+    /// The generations that tokens must have to be used.
+    pub(crate) generations: Vec<Generation>,
+    pub(crate) seats: Seats,
     clients: Vec<Option<ClientRow>>,
+    /// The upper halves of the clients' incarnations, also of those that left.
+    lives: Vec<u32>,
     servers: WriteGroups,
 }
 
@@ -36,14 +45,18 @@ type Action = (&'static str, Vec<Vec<u8>>);
 
 impl Entries {
     /// An empty switch of this size.
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(program: P4Program, config: Config) -> Self {
         Self {
+            program,
             config,
             handles: BTreeMap::new(),
             slices: vec![SliceRow::default(); config.slices.into()],
             types: vec![None; config.types.into()],
             workers: vec![None; config.workers.into()],
+            generations: vec![Generation(0); config.workers.into()],
+            seats: Seats::new(&config),
             clients: vec![None; config.clients.into()],
+            lives: vec![0; config.clients.into()],
             servers: WriteGroups::new(&config),
         }
     }
@@ -68,7 +81,7 @@ impl Entries {
     /// Removes all rows' entries; what [`Entries::begin`] wrote stays.
     pub(crate) fn clear(&mut self, runtime: &mut Runtime) -> Result<(), Bmv2Error> {
         let handles = std::mem::take(&mut self.handles);
-        *self = Self::new(self.config);
+        *self = Self::new(self.program, self.config);
         handles.iter().try_for_each(|((table, _), handle)| runtime.remove(table, *handle))?;
         (0..self.config.slices).try_for_each(|slice| self.write_slice(runtime, SliceId(slice)))
     }
@@ -85,6 +98,11 @@ impl Entries {
         }
         self.types[usize::from(of.0)] = slice;
         self.write_type(runtime, of).map(Some)
+    }
+
+    /// The slice of a type's tasks.
+    pub(crate) fn slice_of(&self, of: TaskType) -> Option<SliceId> {
+        self.types.get(usize::from(of.0)).copied().flatten()
     }
 
     /// Sets a slice's row, in all its types' entries; `None` if it is out of range.
@@ -190,7 +208,7 @@ impl Entries {
         let slice = self.types[usize::from(of.0)];
         let row = slice.map(|slice| (slice, self.slices[usize::from(slice.0)]));
         let in_slice = row.map(|(slice, row)| {
-            let full = (row.limit as i32).wrapping_neg().to_be_bytes().to_vec();
+            let full = (self.most(slice, row.limit) as i32).wrapping_neg().to_be_bytes().to_vec();
             let fits = i32::from(self.servers.fits(slice)).to_be_bytes().to_vec();
             ("in_slice", vec![bytes(slice.0), vec![u8::from(row.open)], full, fits])
         });
@@ -204,13 +222,23 @@ impl Entries {
         })
     }
 
+    /// What a slice's row says that fits it, as the program counts it: tasks, tickets or turns.
+    fn most(&self, slice: SliceId, limit: u32) -> u32 {
+        match self.program {
+            P4Program::Rain => limit,
+            P4Program::Draconis => limit << bits(self.config.slices.into()),
+            P4Program::Pallas => self.seats.of(slice).len() as u32,
+            P4Program::RackSched => 0,
+        }
+    }
+
     /// Sets or clears a worker's row; `None` if it is out of range.
     pub(crate) fn set_worker(
         &mut self,
         runtime: &mut Runtime,
         worker: WorkerId,
         row: Option<WorkerRow>,
-    ) -> Result<Option<()>, Bmv2Error> {
+    ) -> Result<Option<Change>, Bmv2Error> {
         let is_out = row.is_some_and(|row| row.slice.0 >= self.config.slices);
         if worker.0 >= self.config.workers || is_out {
             return Ok(None);
@@ -228,8 +256,10 @@ impl Entries {
             ("is_worker", vec![bytes(row.slice.0), row.generation.0.to_be_bytes().to_vec(), open])
         });
         self.write(runtime, "sources", "workers", vec![index.clone()], data)?;
-        let link = row.map(|_| ("is_there", vec![bytes(LINK)]));
-        self.write(runtime, "tokens", "worker_links", vec![index.clone()], link)?;
+        if self.program == P4Program::Rain {
+            let link = row.map(|_| ("is_there", vec![bytes(LINK)]));
+            self.write(runtime, "tokens", "worker_links", vec![index.clone()], link)?;
+        }
         let end = row.map(|row| ("goes_to", way_to(&row.at)));
         self.write_at(runtime, &egress("addresses", "worker_hosts"), vec![index.clone()], end, |name| {
             egress("addresses", name)
@@ -244,7 +274,84 @@ impl Entries {
                 self.write(runtime, "sources", "admitted_tokens", shown, Some(admit))?;
             }
         }
-        Ok(Some(()))
+        let change = self.seats.set(worker, row.as_ref());
+        self.write_seats(runtime, worker, change)?;
+        Ok(Some(change))
+    }
+
+    /// Writes what follows from a worker's row and seat.
+    fn write_seats(
+        &mut self,
+        runtime: &mut Runtime,
+        worker: WorkerId,
+        change: Change,
+    ) -> Result<(), Bmv2Error> {
+        if !self.program.has_seats() {
+            return Ok(());
+        }
+        let seat = self.seats.seat(worker);
+        let slices = [change.left.map(|(seat, _)| seat), seat].into_iter().flatten();
+        for slice in slices.map(|seat| seat.slice) {
+            if self.program == P4Program::Pallas {
+                self.write_schedule(runtime, slice)?;
+            } else {
+                self.write_choices(runtime, slice)?;
+            }
+        }
+        let is_seated = self.program == P4Program::RackSched;
+        let sits = seat.map(|seat| ("sits_at", vec![bytes(self.seats.index(seat))]));
+        let key = vec![bytes(worker.0)];
+        if is_seated { self.write(runtime, OWN, "seats_of_workers", key, sits) } else { Ok(()) }
+    }
+
+    /// Writes a slice's schedule: its workers take turns by their indices.
+    fn write_schedule(&mut self, runtime: &mut Runtime, slice: SliceId) -> Result<(), Bmv2Error> {
+        let mut workers = self.seats.of(slice).to_vec();
+        workers.sort_unstable();
+        for turn in 0..self.config.workers {
+            let worker = workers.get(usize::from(turn));
+            let data = worker.map(|worker| ("is_turn_of", self.pushed_to(*worker)));
+            let key = vec![bytes(slice.0), u32::from(turn).to_be_bytes().to_vec()];
+            self.write(runtime, OWN, "schedule", key, data)?;
+        }
+        self.write_types_of(runtime, slice)
+    }
+
+    /// Shares the draws of the random unit out to a slice's seats.
+    fn write_choices(&mut self, runtime: &mut Runtime, slice: SliceId) -> Result<(), Bmv2Error> {
+        let (workers, draw_bits) = (self.seats.of(slice).to_vec(), draw_bits(&self.config));
+        let seats = workers.len() as u16;
+        let index = |position| self.seats.index(Seat { slice, position });
+        let first = |draw| {
+            let position = share(draw, seats, draw_bits);
+            ("first_is", vec![bytes(index(position)), bytes(position.wrapping_sub(seats))])
+        };
+        let second = |draw| {
+            let step = if seats > 1 { 1 + share(draw, seats - 1, draw_bits) } else { 0 };
+            ("second_is_further", vec![bytes(step), bytes(step.wrapping_sub(seats))])
+        };
+        let shared: Vec<_> = (0..1 << draw_bits).map(|draw| (draw, first(draw), second(draw))).collect();
+        let seated: Vec<_> = (0..self.config.workers)
+            .map(|position| {
+                let worker = workers.get(usize::from(position));
+                (index(position), worker.map(|worker| ("goes_to", self.pushed_to(*worker))))
+            })
+            .collect();
+        for (draw, first, second) in shared {
+            let key = vec![bytes(slice.0), draw_key(draw, draw_bits)];
+            self.write(runtime, OWN, "firsts", key.clone(), Some(first).filter(|_| seats > 0))?;
+            self.write(runtime, OWN, "seconds", key, Some(second).filter(|_| seats > 0))?;
+        }
+        seated.into_iter().try_for_each(|(seat, data)| {
+            self.write(runtime, OWN, "workers_of_seats", vec![bytes(seat)], data)
+        })
+    }
+
+    /// What a task takes along that is pushed to a worker: whom to, in which generation, by which link.
+    fn pushed_to(&self, worker: WorkerId) -> Vec<Vec<u8>> {
+        let row = self.workers[usize::from(worker.0)];
+        let generation = row.map_or(Generation(0), |row| row.generation);
+        vec![bytes(worker.0), generation.0.to_be_bytes().to_vec(), bytes(LINK)]
     }
 
     /// What a TOKEN of this worker has to show.
@@ -275,16 +382,21 @@ impl Entries {
         }
         let known = row.map(|_| ("is_client", Vec::new()));
         self.write(runtime, "sources", "clients", vec![index.clone()], known)?;
-        let link = row.map(|_| ("leads_to", vec![bytes(LINK)]));
-        self.write(runtime, "tokens", "client_links", vec![index.clone()], link)?;
+        if let Some(part) = self.program.client_links() {
+            let link = row.map(|_| ("leads_to", vec![bytes(LINK)]));
+            self.write(runtime, part, "client_links", vec![index.clone()], link)?;
+        }
         let swept = row.map(|row| ("goes_to", way_to(&row.at)));
         self.write_at(runtime, &egress("addresses", "client_hosts"), vec![index.clone()], swept, |name| {
             egress("addresses", name)
         })?;
-        let end = row.map(|row| {
-            let life = ((row.incarnation.0 >> 32) as u32).to_be_bytes().to_vec();
-            ("client_is", end_of(&row.at).into_iter().chain([life]).collect())
-        });
+        if let Some(row) = row {
+            self.lives[usize::from(client.0)] = (row.incarnation.0 >> 32) as u32;
+        }
+        // Tasks of a client that left may still wait: their DISPATCHes have no address for the answer.
+        let at = row.map_or(Endpoint { ip: [0; 16], port: 0 }, |row| row.at);
+        let life = self.lives[usize::from(client.0)].to_be_bytes().to_vec();
+        let end = Some(("client_is", end_of(&at).into_iter().chain([life]).collect()));
         self.write_at(runtime, &egress("replies", "client_ends"), vec![index.clone()], end, |name| {
             egress("replies", name)
         })?;
@@ -299,11 +411,11 @@ impl Entries {
         Ok(Some(()))
     }
 
-    /// The incarnation of a waiting task, of which the entry has the lower half, and the client's row the
+    /// The incarnation of a waiting task, of which the entry has the lower half, and the client's last row the
     /// other.
     pub(crate) fn incarnation(&self, client: ClientId, low: u32) -> Incarnation {
-        let row = self.clients.get(usize::from(client.0)).and_then(Option::as_ref);
-        Incarnation(row.map_or(0, |row| row.incarnation.0 >> 32 << 32) | u64::from(low))
+        let high = self.lives.get(usize::from(client.0)).copied().unwrap_or_default();
+        Incarnation(u64::from(high) << 32 | u64::from(low))
     }
 
     /// What a SUBMIT of this client has to show.
@@ -357,6 +469,11 @@ fn ring_data(ring: &RingRow, rank: u32) -> Vec<Vec<u8>> {
     let mut data = vec![ring.rkey.0.to_be_bytes().to_vec(), ring.address.to_be_bytes().to_vec()];
     data.extend(words);
     data
+}
+
+/// A draw as a table's key has it.
+fn draw_key(draw: u16, draw_bits: u32) -> Vec<u8> {
+    if draw_bits > u8::BITS { bytes(draw) } else { vec![draw as u8] }
 }
 
 fn bytes(number: u16) -> Vec<u8> {

@@ -5,25 +5,27 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use sluice_switch::{Config, Parked, Refusal};
-use sluice_wire::tables::{RingCounts, SliceState, TableAnswer, TableOp, WorkerState};
+use sluice_switch::{Config, Random, Refusal};
+use sluice_wire::tables::{SliceState, TableAnswer, TableOp, WorkerState};
 use sluice_wire::{
-    Attempt, ClientId, Endpoint, Generation, Incarnation, Kind, Nanos, ParseError, Psn, Serial, SliceId,
-    Submit, TaskId, WorkerId,
+    ClientId, Endpoint, Generation, Kind, Nanos, ParseError, Psn, Serial, SliceId, TaskType, WorkerId,
 };
 use tempfile::TempDir;
 
 use crate::entries::Entries;
 use crate::error::Bmv2Error;
-use crate::frames::Frames;
-use crate::registers::{COUNTERS, MALFORMED, NUMBERS, REGISTERS, WRITTEN, counter, of};
+use crate::frames::{Frames, packet_in};
+use crate::program::P4Program;
+use crate::registers::{COUNTERS, MALFORMED, NUMBERS, OWN, WRITTEN, of, registers};
 use crate::runtime::Runtime;
+use crate::seats::{Draws, Seat};
+use crate::sizes::{definitions, draw_bits};
 use crate::tools::tool;
 
 /// The link's number and name.
 const LINK: &str = "0";
 /// The header in front of each frame: the time, whether the frame is the controller's, whether it only asks
-/// for what came before, and six bytes of zero.
+/// for what came before, two numbers of the random unit, and two bytes of zero.
 const HELD_BYTES: usize = 16;
 /// The time in a frame that asks. No other frame that leaves begins with these bytes.
 const QUESTION: u64 = u64::MAX;
@@ -33,10 +35,12 @@ const QUESTIONS_MAX: u32 = 200_000;
 
 /// The program on BMv2, with the time that each frame names.
 pub struct Bmv2Switch {
-    config: Config,
-    entries: Entries,
-    runtime: Runtime,
+    pub(crate) program: P4Program,
+    pub(crate) config: Config,
+    pub(crate) entries: Entries,
+    pub(crate) runtime: Runtime,
     frames: Frames,
+    random: Random,
     _process: Process,
 }
 
@@ -52,20 +56,28 @@ impl Drop for Process {
 }
 
 impl Bmv2Switch {
-    /// Compiles `program` for this size and starts it. `own` are the switch's addresses.
+    /// Compiles a program, whose files are in the folder `sources`, for this size and starts it. `own` are
+    /// the switch's addresses.
     ///
     /// # Errors
     /// [`Bmv2Error::NoTool`] without the P4 tools; otherwise why the program does not compile or start.
-    pub fn start(program: &Path, config: Config, own: &[SocketAddr]) -> Result<Self, Bmv2Error> {
+    pub fn start(
+        sources: &Path,
+        program: P4Program,
+        config: Config,
+        own: &[SocketAddr],
+    ) -> Result<Self, Bmv2Error> {
         let (compiler, switch) = (tool("p4c-bm2-ss")?, tool("simple_switch")?);
         let folder = tempfile::tempdir().map_err(Bmv2Error::system("make a folder"))?;
-        let compiled = folder.path().join("rain.json");
-        compile(&compiler, program, &config, &compiled)?;
+        let compiled = folder.path().join("program.json");
+        let top = sources.join(format!("{}_v1model.p4", program.name()));
+        compile(&compiler, &top, &config, &compiled)?;
         let frames = Frames::new(folder.path(), LINK)?;
         let port = free_port()?;
         let mut process = start(&switch, &folder, &compiled, port)?;
         let runtime = Runtime::connect(port, || matches!(process.0.try_wait(), Ok(None)))?;
-        let mut started = Self { config, entries: Entries::new(config), runtime, frames, _process: process };
+        let (entries, random) = (Entries::new(program, config), Random::new(config.seed));
+        let mut started = Self { program, config, entries, runtime, frames, random, _process: process };
         started.begin(own)?;
         Ok(started)
     }
@@ -74,7 +86,8 @@ impl Bmv2Switch {
     fn begin(&mut self, own: &[SocketAddr]) -> Result<(), Bmv2Error> {
         let own: Vec<Endpoint> = own.iter().copied().map(Endpoint::from).collect();
         self.entries.begin(&mut self.runtime, &own)?;
-        for slice in 0..self.config.slices {
+        let groups = if self.program.has_servers() { self.config.slices } else { 0 };
+        for slice in 0..groups {
             // Copies for servers without a ring for the slice are dropped at egress.
             self.runtime.make_group(slice + 1, 0..self.config.servers)?;
         }
@@ -87,19 +100,15 @@ impl Bmv2Switch {
     /// What BMv2 refuses.
     pub fn clear(&mut self) -> Result<(), Bmv2Error> {
         self.entries.clear(&mut self.runtime)?;
-        for (part, names) in REGISTERS {
-            names.iter().try_for_each(|name| self.runtime.reset_register(&of(part, name)))?;
+        registers(self.program).try_for_each(|(part, name)| self.runtime.reset_register(&of(part, name)))?;
+        COUNTERS.iter().try_for_each(|(part, name)| self.runtime.reset_counter(&of(part, name)))?;
+        self.runtime.reset_counter(MALFORMED)?;
+        if self.program.has_servers() {
+            self.runtime.reset_register(NUMBERS)?;
+            self.runtime.reset_counter(WRITTEN)?;
         }
-        self.runtime.reset_register(NUMBERS)?;
-        COUNTERS.iter().try_for_each(|name| self.runtime.reset_counter(&counter(name)))?;
-        [MALFORMED, WRITTEN].iter().try_for_each(|name| self.runtime.reset_counter(name))?;
-        let (start, above) = (self.config.counters_start.0, self.slice_bits());
-        for name in ["token_head", "token_tail", "task_head", "task_tail"] {
-            for slice in 0..self.config.slices {
-                let word = start << above | u32::from(slice);
-                self.runtime.fill(&of("queue", name), slice.into(), 1, word.into())?;
-            }
-        }
+        self.random = Random::new(self.config.seed);
+        self.start_queues()?;
         for worker in 0..self.config.workers {
             self.reset_counters(WorkerId(worker), self.config.counters_start)?;
         }
@@ -116,11 +125,25 @@ impl Bmv2Switch {
 
     /// Carries out one step; `None` if an index or value lies outside the program's size.
     fn step(&mut self, op: TableOp) -> Result<Option<TableAnswer>, Bmv2Error> {
-        let Self { entries, runtime, config, .. } = self;
+        let Self { program, entries, runtime, config, .. } = self;
         let done = match op {
+            TableOp::SetServer(..) | TableOp::SetRing(..) | TableOp::SetCopies(..)
+                if !program.has_servers() =>
+            {
+                None
+            }
             TableOp::SetType(of, slice) => entries.set_type(runtime, of, slice)?,
             TableOp::SetSlice(slice, row) => entries.set_slice(runtime, slice, row)?,
-            TableOp::SetWorker(worker, row) => entries.set_worker(runtime, worker, row)?,
+            TableOp::SetWorker(worker, row) => {
+                let change = entries.set_worker(runtime, worker, row)?;
+                if let Some(change) = change {
+                    if let Some((seat, last)) = change.left {
+                        self.move_load(seat, last)?;
+                    }
+                    change.taken.map_or(Ok(()), |seat| self.set_load(seat, 0))?;
+                }
+                change.map(|_| ())
+            }
             TableOp::SetClient(client, row) => {
                 let set = entries.set_client(runtime, client, row.map(|(row, _)| row))?;
                 if let (Some(()), Some((_, floor))) = (set, row) {
@@ -145,11 +168,16 @@ impl Bmv2Switch {
                 None
             }
             TableOp::RaiseGeneration(worker, generation) => {
-                runtime.fill(&of("tokens", "gen_out"), worker.0.into(), 1, generation.0.into())?;
+                entries.generations[usize::from(worker.0)] = generation;
+                if *program == P4Program::Rain {
+                    runtime.fill(&of("tokens", "gen_out"), worker.0.into(), 1, generation.0.into())?;
+                }
+                self.end_grants(worker)?;
                 Some(())
             }
             TableOp::ResetCounters(worker, start) => {
                 self.reset_counters(worker, start)?;
+                self.end_grants(worker)?;
                 Some(())
             }
             TableOp::ReadWorker(worker) => return self.read_worker(worker).map(Some),
@@ -161,39 +189,56 @@ impl Bmv2Switch {
     }
 
     fn read_worker(&mut self, worker: WorkerId) -> Result<TableAnswer, Bmv2Error> {
-        let at = usize::from(worker.0);
+        let (at, told) = (usize::from(worker.0), self.program.numbers());
         let mut read = |part, name| self.words(part, name).map(|words| words[at]);
-        let (generation_out, seen) = (read("tokens", "gen_out")?, read("sources", "seen")?);
-        let sent = read("tokens", "sent")?;
+        let (seen, sent) = (read("sources", "seen")?, read(told, "sent")?);
+        let generation_out = if self.program == P4Program::Rain {
+            Generation(self.words("tokens", "gen_out")?[at])
+        } else {
+            self.entries.generations[at]
+        };
         Ok(TableAnswer::Worker(WorkerState {
             row: self.entries.workers[at],
-            generation_out: Generation(generation_out),
+            generation_out,
             seen: Serial(seen),
             sent: Serial(sent),
         }))
     }
 
     fn read_slice(&mut self, slice: SliceId) -> Result<TableAnswer, Bmv2Error> {
-        let at = usize::from(slice.0);
-        let mut read = |name| self.words("queue", name).map(|words| words[at]);
-        let balance = read("balance")? as i32;
-        let above = self.slice_bits();
-        let mut read = |name| self.words("queue", name).map(|words| Serial(words[at] >> above));
-        let [tokens_in, tokens_out, tasks_in, tasks_out] =
-            ["token_tail", "token_head", "task_tail", "task_head"].map(&mut read);
-        Ok(TableAnswer::Slice(SliceState {
-            row: self.entries.slices[at],
-            balance,
-            tokens_in: RingCounts::of_one(tokens_in?),
-            tokens_out: RingCounts::of_one(tokens_out?),
-            tasks_in: RingCounts::of_one(tasks_in?),
-            tasks_out: RingCounts::of_one(tasks_out?),
-            ..SliceState::default()
-        }))
+        let row = self.entries.slices[usize::from(slice.0)];
+        Ok(TableAnswer::Slice(SliceState { row, ..self.queue_state(slice)? }))
+    }
+
+    /// The worker of a slice's last seat takes another seat, and its load comes along.
+    fn move_load(&mut self, seat: Seat, from: Seat) -> Result<(), Bmv2Error> {
+        if self.program != P4Program::RackSched {
+            return Ok(());
+        }
+        let from = usize::from(self.entries.seats.index(from));
+        let load = self.words(OWN, "loads_0")?[from];
+        self.set_load(seat, load)
+    }
+
+    /// Sets what RackSched knows of a worker's queue.
+    fn set_load(&mut self, seat: Seat, load: u32) -> Result<(), Bmv2Error> {
+        if self.program != P4Program::RackSched {
+            return Ok(());
+        }
+        let at = self.entries.seats.index(seat).into();
+        ["loads_0", "loads_1"]
+            .iter()
+            .try_for_each(|name| self.runtime.fill(&of(OWN, name), at, 1, load.into()))
+    }
+
+    /// All that was granted to a worker until now is void.
+    fn end_grants(&mut self, worker: WorkerId) -> Result<(), Bmv2Error> {
+        self.entries.seats.seat(worker).map_or(Ok(()), |seat| self.set_load(seat, 0))
     }
 
     fn reset_counters(&mut self, worker: WorkerId, start: Serial) -> Result<(), Bmv2Error> {
-        for (part, name) in [("sources", "seen"), ("tokens", "seen_out"), ("tokens", "sent")] {
+        let told = self.program.numbers();
+        for (part, name) in [("sources", "seen"), (told, "seen_out"), (told, "sent")] {
             self.runtime.fill(&of(part, name), worker.0.into(), 1, start.0.into())?;
         }
         Ok(())
@@ -212,10 +257,11 @@ impl Bmv2Switch {
     /// # Errors
     /// [`Bmv2Error::Gone`] if the switch does not answer.
     pub fn pass(&mut self, now: Nanos, is_control: bool, frame: &[u8]) -> Result<Vec<Vec<u8>>, Bmv2Error> {
-        self.frames.send(&held(now.0, is_control, false, frame))?;
+        let draws = self.draws(frame);
+        self.frames.send(&held(now.0, is_control, false, draws.numbers, frame))?;
         let (mut left, mut before) = (Vec::new(), None);
         for _ in 0..QUESTIONS_MAX {
-            self.frames.send(&held(QUESTION, false, true, &[0; 60]))?;
+            self.frames.send(&held(QUESTION, false, true, [0; 2], &[0; 60]))?;
             loop {
                 let came = self.frames.receive()?;
                 if came.starts_with(&QUESTION.to_be_bytes()) {
@@ -227,6 +273,10 @@ impl Bmv2Switch {
             // that began to recirculate has come back.
             let rounds = self.rounds()?;
             if rounds.0 == rounds.1 && before == Some(rounds) {
+                let is_dispatch = |frame: &Vec<u8>| packet_in(frame).get(1) == Some(&(Kind::Dispatch as u8));
+                if left.iter().any(is_dispatch) {
+                    self.random = draws.after;
+                }
                 return Ok(left);
             }
             before = Some(rounds);
@@ -234,12 +284,20 @@ impl Bmv2Switch {
         Err(Bmv2Error::Gone("lost a packet that recirculates".to_owned()))
     }
 
+    /// What the random unit gives to this frame, if it holds a task.
+    fn draws(&self, frame: &[u8]) -> Draws {
+        let task_type = packet_in(frame).get(12..14).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
+        let slice = task_type.and_then(|of| self.entries.slice_of(TaskType(of)));
+        let workers = slice.map_or(0, |slice| self.entries.seats.of(slice).len() as u16);
+        Draws::of(self.random, workers, draw_bits(&self.config))
+    }
+
     /// How many packets recirculated, and how many of them came back.
     fn rounds(&mut self) -> Result<(u64, u64), Bmv2Error> {
         let mut rounds = (0, 0);
-        for kind in [Kind::Submit, Kind::Sweep] {
-            rounds.0 += self.runtime.count(&counter("rounds_begun"), kind as usize)?;
-            rounds.1 += self.runtime.count(&counter("rounds_ended"), kind as usize)?;
+        for kind in [Kind::Submit, Kind::Token, Kind::Sweep] {
+            rounds.0 += self.runtime.count(&of("end", "rounds_begun"), kind as usize)?;
+            rounds.1 += self.runtime.count(&of("begin", "rounds_ended"), kind as usize)?;
         }
         Ok(rounds)
     }
@@ -250,23 +308,27 @@ impl Bmv2Switch {
     /// What BMv2 refuses.
     pub fn counts(&mut self) -> Result<Vec<(&'static str, u64)>, Bmv2Error> {
         let kinds = [
-            ("submits", "came", Kind::Submit),
-            ("tokens", "came", Kind::Token),
-            ("dispatched", "left", Kind::Dispatch),
-            ("rejected", "left", Kind::Reject),
-            ("recirculated", "rounds_begun", Kind::Submit),
+            ("submits", "begin", "came", Kind::Submit),
+            ("tokens", "begin", "came", Kind::Token),
+            ("dispatched", "end", "left", Kind::Dispatch),
+            ("rejected", "end", "left", Kind::Reject),
         ];
         let mut counts = Vec::new();
-        for (name, of, kind) in kinds {
-            counts.push((name, self.runtime.count(&counter(of), kind as usize)?));
+        for (name, part, counter, kind) in kinds {
+            counts.push((name, self.runtime.count(&of(part, counter), kind as usize)?));
         }
-        let mut written = 0;
-        for server in 0..self.config.servers {
+        let mut recirculated = 0;
+        for kind in [Kind::Submit, Kind::Token] {
+            recirculated += self.runtime.count(&of("end", "rounds_begun"), kind as usize)?;
+        }
+        counts.push(("recirculated", recirculated));
+        let (mut written, servers) = (0, if self.program.has_servers() { self.config.servers } else { 0 });
+        for server in 0..servers {
             written += self.runtime.count(WRITTEN, server.into())?;
         }
         counts.push(("written_ahead", written));
         for refusal in Refusal::ALL {
-            counts.push((refusal.name(), self.runtime.count(&counter("refused"), refusal as usize)?));
+            counts.push((refusal.name(), self.runtime.count(&of("end", "refused"), refusal as usize)?));
         }
         for why in ParseError::ALL {
             counts.push((why.name(), self.runtime.count(MALFORMED, why as usize)?));
@@ -279,85 +341,31 @@ impl Bmv2Switch {
     /// # Errors
     /// What BMv2 refuses.
     pub fn numbers(&mut self) -> Result<Vec<Psn>, Bmv2Error> {
+        if !self.program.has_servers() {
+            return Ok(Vec::new());
+        }
         let words = self.runtime.words(NUMBERS)?;
         Ok(words.into_iter().map(|word| Psn::new(word as u32)).collect())
     }
 
-    /// The contents of a slice's queue, as the columns hold them.
-    ///
-    /// # Errors
-    /// What BMv2 refuses.
-    pub fn parked(&mut self, slice: SliceId) -> Result<Parked, Bmv2Error> {
-        Ok(Parked { tasks: self.tasks(slice)?, tokens: self.tokens(slice)? })
-    }
-
-    /// The waiting tasks: who submitted them, and which try it was.
-    fn tasks(&mut self, slice: SliceId) -> Result<Vec<Submit>, Bmv2Error> {
-        let cells = self.cells("task", slice, self.config.tasks_per_slice)?;
-        let names = ["client", "attempt", "incarnation_low", "sequence"];
-        let [client, attempt, low, sequence] = names.map(|name| self.words("entry", name));
-        let (client, attempt, low, sequence) = (client?, attempt?, low?, sequence?);
-        let task = |cell: usize| Submit {
-            client: ClientId(client[cell] as u16),
-            task: TaskId {
-                incarnation: self.entries.incarnation(ClientId(client[cell] as u16), low[cell]),
-                sequence: Serial(sequence[cell]),
-            },
-            attempt: Attempt(attempt[cell] as u16),
-            ..Submit::default()
-        };
-        Ok(cells.into_iter().map(task).collect())
-    }
-
-    fn tokens(&mut self, slice: SliceId) -> Result<Vec<(WorkerId, Generation)>, Bmv2Error> {
-        let cells = self.cells("token", slice, self.config.tokens_per_slice)?;
-        let worker = self.words("tokens", "token_worker")?;
-        let generation = self.words("tokens", "token_generation")?;
-        let token = |cell: usize| (WorkerId(worker[cell] as u16), Generation(generation[cell]));
-        Ok(cells.into_iter().map(token).collect())
-    }
-
-    /// The cells of a slice's ring that are in use, the oldest first.
-    fn cells(&mut self, sort: &str, slice: SliceId, len: u32) -> Result<Vec<usize>, Bmv2Error> {
-        let above = self.slice_bits();
-        let head = self.words("queue", &format!("{sort}_head"))?[usize::from(slice.0)];
-        let tail = self.words("queue", &format!("{sort}_tail"))?[usize::from(slice.0)];
-        let cell = |step: u32| (head.wrapping_add(step << above) % (len << above)) as usize;
-        Ok((0..tail.wrapping_sub(head) >> above).map(cell).collect())
-    }
-
-    /// How many bits the slice's number takes below a count, in the words of heads and tails.
-    fn slice_bits(&self) -> u32 {
-        bits(self.config.slices.into())
-    }
-
-    fn words(&mut self, part: &str, name: &str) -> Result<Vec<u32>, Bmv2Error> {
+    pub(crate) fn words(&mut self, part: &str, name: &str) -> Result<Vec<u32>, Bmv2Error> {
         Ok(self.runtime.words(&of(part, name))?.into_iter().map(|word| word as u32).collect())
     }
 }
 
 impl fmt::Debug for Bmv2Switch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bmv2Switch").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("Bmv2Switch")
+            .field("program", &self.program)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }
 
 fn compile(compiler: &Path, program: &Path, config: &Config, to: &Path) -> Result<(), Bmv2Error> {
-    let sizes = [
-        ("WORKERS", config.workers.into()),
-        ("CLIENTS", config.clients.into()),
-        ("TYPES", config.types.into()),
-        ("CLIENT_BITS", bits(config.clients.into())),
-        ("SLICE_BITS", bits(config.slices.into())),
-        ("TASK_BITS", bits(config.tasks_per_slice)),
-        ("TOKEN_BITS", bits(config.tokens_per_slice)),
-        ("REPLAY_BITS", bits(config.replay_cells)),
-        ("SERVERS", config.servers.max(1).into()),
-        ("COUNTERS_START", 0),
-    ];
     let mut command = Command::new(compiler);
     command.args(["--std", "p4-16", "-DHELD_TO_VECTORS"]);
-    command.args(sizes.map(|(name, size)| format!("-D{name}={size}")));
+    command.args(definitions(config).map(|(name, size)| format!("-D{name}={size}")));
     let ran = command.arg("-o").arg(to).arg(program).output();
     let ran = ran.map_err(Bmv2Error::system("run p4c-bm2-ss"))?;
     if ran.status.success() {
@@ -365,11 +373,6 @@ fn compile(compiler: &Path, program: &Path, config: &Config, to: &Path) -> Resul
     }
     let why = String::from_utf8_lossy(&ran.stderr).into_owned();
     Err(Bmv2Error::Compile { program: program.to_owned(), why })
-}
-
-/// How many bits an index below this count takes, at least one.
-fn bits(count: u32) -> u32 {
-    count.next_power_of_two().trailing_zeros().max(1)
 }
 
 fn start(switch: &Path, folder: &TempDir, compiled: &Path, port: u16) -> Result<Process, Bmv2Error> {
@@ -386,9 +389,11 @@ fn free_port() -> Result<u16, Bmv2Error> {
     bound.map(|at| at.port()).map_err(Bmv2Error::system("find a free port"))
 }
 
-fn held(now: u64, is_control: bool, is_question: bool, frame: &[u8]) -> Vec<u8> {
+fn held(now: u64, is_control: bool, is_question: bool, draws: [u16; 2], frame: &[u8]) -> Vec<u8> {
     let mut held = [0; HELD_BYTES];
     held[..8].copy_from_slice(&now.to_be_bytes());
     (held[8], held[9]) = (u8::from(is_control), u8::from(is_question));
+    held[10..12].copy_from_slice(&draws[0].to_be_bytes());
+    held[12..14].copy_from_slice(&draws[1].to_be_bytes());
     [&held, frame].concat()
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How every scheduler's pass begins and ends, and what is counted there. */
+#ifndef PASSES_P4
+#define PASSES_P4
+
+#include "times.p4"
+
+/* The packet passes again. */
+action pass_again(inout headers_t hdr, in pass_t pass, in bit<8> number) {
+    hdr.bridge.to = TO_ROUND;
+    hdr.round.setValid();
+    hdr.round.number = number;
+    hdr.round.unused = 0;
+    hdr.round.link = 7w0 ++ pass.link;
+    hdr.round.arrived_high = hdr.bridge.arrived_high;
+    hdr.round.arrived_low = hdr.bridge.arrived_low;
+}
+
+control Begin(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
+    Arrival() arrival;
+
+    /* Packets by kind as they came; those that recirculated and came back. */
+    COUNTER(KINDS, came)
+    COUNTER(KINDS, rounds_ended)
+
+    apply {
+        hdr.bridge.setValid();
+        hdr.bridge.made = KIND_NONE;
+        hdr.bridge.code = 0;
+        hdr.bridge.to = TO_NOBODY;
+        hdr.bridge.waited = 0;
+        hdr.bridge.ahead = 0;
+        hdr.bridge.seen = 0;
+        hdr.bridge.sent = 0;
+        hdr.bridge.ticket = 0;
+        hdr.bridge.slice = 0;
+        hdr.bridge.occupancy = 0;
+        pass.refusal = REFUSAL_NONE;
+        arrival.apply(hdr, now);
+        if (hdr.round.isValid()) {
+            COUNT(rounds_ended, hdr.sluice.kind);
+            pass.round = hdr.round.number;
+            pass.link = hdr.round.link[8:0];
+            hdr.bridge.arrived_high = hdr.round.arrived_high;
+            hdr.bridge.arrived_low = hdr.round.arrived_low;
+            hdr.round.setInvalid();
+            pass.is_round = 1;
+        } else {
+            COUNT(came, hdr.sluice.kind);
+        }
+    }
+}
+
+control End(inout headers_t hdr, inout pass_t pass) {
+    /* Packets by kind as they left; those that recirculate; those that were refused, by reason. */
+    COUNTER(KINDS, left)
+    COUNTER(KINDS, rounds_begun)
+    COUNTER(REFUSALS, refused)
+
+    apply {
+        hdr.bridge.epoch = pass.epoch;
+        hdr.bridge.slice = pass.slice;
+        hdr.bridge.ticket = pass.ticket;
+        /* A task that recirculates may outlive its client's registration. */
+        if (hdr.bridge.made == KIND_REJECT && hdr.sluice.kind == KIND_SUBMIT && pass.known == 0) {
+            hdr.bridge.to = TO_NOBODY;
+            pass.refusal = REFUSAL_UNKNOWN_SOURCE;
+        }
+        if (pass.refusal != REFUSAL_NONE) {
+            COUNT(refused, pass.refusal);
+        }
+        if (hdr.bridge.to == TO_ROUND) {
+            COUNT(rounds_begun, hdr.sluice.kind);
+        } else if (hdr.bridge.made != KIND_NONE && hdr.bridge.to != TO_NOBODY) {
+            COUNT(left, hdr.bridge.made);
+        }
+    }
+}
+
+#endif
