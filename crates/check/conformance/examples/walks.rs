@@ -10,8 +10,8 @@ use std::path::Path;
 
 use sluice_conformance::cover::{cover, cover_program};
 use sluice_conformance::explore::{
-    explore, explore_draconis, explore_hours, explore_pallas, explore_racksched, explore_servers,
-    explore_targets, laps,
+    explore, explore_draconis, explore_hours, explore_idle_draconis, explore_pallas, explore_racksched,
+    explore_servers, explore_targets, laps,
 };
 use sluice_conformance::{Scheduler, Vector};
 
@@ -30,10 +30,20 @@ fn main() -> Result<()> {
 fn vectors_of(program: Scheduler, name: &str) -> Vec<Vector> {
     match program {
         Scheduler::Rain => rain(),
-        Scheduler::Draconis => cover_program(name, explore_draconis, 0..200, 200),
-        Scheduler::Pallas => cover_program(name, explore_pallas, 0..200, 200),
-        Scheduler::RackSched => cover_program(name, explore_racksched, 0..200, 200),
+        Scheduler::Draconis => {
+            let idle = cover_program("idle", explore_idle_draconis, 0..20, 200);
+            let idle = idle.into_iter().filter(|walk| walk.about.contains("recirculated tokens"));
+            other(name, explore_draconis).into_iter().chain(idle).collect()
+        }
+        Scheduler::Pallas => other(name, explore_pallas),
+        Scheduler::RackSched => other(name, explore_racksched),
     }
+}
+
+/// A whole walk, for queues that fill and empty, and short ones that cover what many show.
+fn other(name: &str, explore: fn(u64, usize) -> Vector) -> Vec<Vector> {
+    let whole = Vector { name: format!("{name}-whole"), ..explore(0, 150) };
+    cover_program(name, explore, 0..200, 200).into_iter().chain([whole]).collect()
 }
 
 fn rain() -> Vec<Vector> {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use sluice_wire::{Kind, Packet, View, parse};
+use sluice_wire::{Kind, Packet, ParseError, View, parse};
 
 use crate::explore::AGES;
 use crate::model::Model;
@@ -20,17 +20,18 @@ pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, s
     cover_what(name, explore, seeds, steps, shows)
 }
 
-/// Like [`cover`], for a program that shares its front and its packets' form with Rain: address families and
-/// bytes that are no packet count as one.
+/// Like [`cover`], for a program that has its packets' form and addresses in common with Rain, so that these
+/// are not covered again.
 pub fn cover_program(
     name: &str,
     explore: fn(u64, usize) -> Vector,
     seeds: Range<u64>,
     steps: usize,
 ) -> Vec<Vector> {
+    let is_of_form = |what: &str| ParseError::ALL.iter().any(|why| what.contains(why.name()));
     cover_what(name, explore, seeds, steps, |walk| {
         let without_family = |what: String| what.replace(" over IPv4", "").replace(" over IPv6", "");
-        shows(walk).into_iter().filter(|what| !what.starts_with("bytes")).map(without_family).collect()
+        shows(walk).into_iter().filter(|what| !is_of_form(what)).map(without_family).collect()
     })
 }
 

@@ -23,7 +23,7 @@ use crate::model::Model;
 use crate::play::{Plane, take};
 use crate::vector::{Scheduler, Shape, Step, Vector};
 pub use laps::laps;
-pub use programs::{explore_draconis, explore_pallas, explore_racksched};
+pub use programs::{explore_draconis, explore_idle_draconis, explore_pallas, explore_racksched};
 pub use servers::{SERVERS_SHAPE, explore_servers};
 pub use targets::explore_targets;
 

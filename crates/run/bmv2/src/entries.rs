@@ -298,10 +298,14 @@ impl Entries {
                 self.write_choices(runtime, slice)?;
             }
         }
-        let is_seated = self.program == P4Program::RackSched;
-        let sits = seat.map(|seat| ("sits_at", vec![bytes(self.seats.index(seat))]));
-        let key = vec![bytes(worker.0)];
-        if is_seated { self.write(runtime, OWN, "seats_of_workers", key, sits) } else { Ok(()) }
+        // Another worker may have taken the seat.
+        let moved = change.left.and_then(|(seat, _)| self.seats.worker(seat));
+        let reported = if self.program == P4Program::RackSched { [Some(worker), moved] } else { [None; 2] };
+        for worker in reported.into_iter().flatten() {
+            let seat = self.seats.seat(worker).map(|seat| ("sits_at", vec![bytes(self.seats.index(seat))]));
+            self.write(runtime, OWN, "seats_of_workers", vec![bytes(worker.0)], seat)?;
+        }
+        Ok(())
     }
 
     /// Writes a slice's schedule: its workers take turns by their indices.

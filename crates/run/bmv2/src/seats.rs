@@ -49,6 +49,11 @@ impl Seats {
         places.find_map(|(at, slice)| Some(Seat { slice: SliceId(slice), position: at? as u16 }))
     }
 
+    /// The worker of a seat, if it is taken.
+    pub(crate) fn worker(&self, seat: Seat) -> Option<WorkerId> {
+        self.of(seat.slice).get(usize::from(seat.position)).copied()
+    }
+
     /// The number of a seat among all slices' seats.
     pub(crate) const fn index(&self, seat: Seat) -> u16 {
         seat.slice.0 * self.per_slice + seat.position

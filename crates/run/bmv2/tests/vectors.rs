@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use sluice_bmv2::{Bmv2Error, Bmv2Switch, P4Program, tool};
 use sluice_conformance::explore::{
-    explore, explore_draconis, explore_hours, explore_pallas, explore_racksched, explore_servers,
+    explore, explore_draconis, explore_hours, explore_idle_draconis, explore_pallas, explore_racksched,
+    explore_servers,
 };
 use sluice_conformance::{
     FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape, Step, Vector, play,
@@ -174,8 +175,15 @@ fn the_programs_do_what_the_vectors_say() {
 /// `P4_SEEDS` and `P4_STEPS` set a longer run.
 #[test]
 fn what_the_model_does_on_random_walks_the_programs_do_too() {
-    let walks: [fn(u64, usize) -> Vector; 6] =
-        [explore, explore_servers, explore_hours, explore_draconis, explore_pallas, explore_racksched];
+    let walks: [fn(u64, usize) -> Vector; 7] = [
+        explore,
+        explore_servers,
+        explore_hours,
+        explore_draconis,
+        explore_idle_draconis,
+        explore_pallas,
+        explore_racksched,
+    ];
     for walk in walks {
         let mut running: Option<P4> = None;
         for seed in 0..asked("P4_SEEDS", 2) {

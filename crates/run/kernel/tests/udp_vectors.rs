@@ -16,7 +16,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use sluice_conformance::explore::{
-    explore, explore_draconis, explore_pallas, explore_racksched, explore_servers, explore_targets,
+    explore, explore_draconis, explore_idle_draconis, explore_pallas, explore_racksched, explore_servers,
+    explore_targets,
 };
 use sluice_conformance::{FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape, Vector, play};
 use sluice_kernel::KernelError;
@@ -67,7 +68,7 @@ fn what_the_model_measures_for_targets_on_random_walks_the_udp_switch_measures_t
 fn what_the_model_does_with_other_programs_on_random_walks_the_udp_switch_does_too() {
     in_a_network(|net| {
         for seed in 0..asked("WALKS", 100) {
-            for walk in [explore_draconis, explore_pallas, explore_racksched] {
+            for walk in [explore_draconis, explore_idle_draconis, explore_pallas, explore_racksched] {
                 hold(net, &walk(seed, asked("STEPS", 300) as usize));
             }
         }

@@ -9,12 +9,17 @@ use super::{CLIENTS, Rack, SHAPE, WORKERS, client_at, elsewhere, incarnation, wo
 use crate::vector::{Scheduler, Shape, Vector};
 
 /// So many polls before a retrieve pointer is put back.
-const POLLS_AHEAD: u32 = (1 << 16) - 6;
+const POLLS_AHEAD: u32 = (1 << 16) - 2;
 
-/// A vector of Draconis. In some of them the queues have been idle for long.
+/// A vector of Draconis.
 pub fn explore_draconis(seed: u64, steps: usize) -> Vector {
-    let polls_ahead = if seed % 4 == 3 { POLLS_AHEAD } else { 0 };
-    explore_program(Shape { program: Scheduler::Draconis, polls_ahead, ..SHAPE }, seed, steps)
+    explore_program(Shape { program: Scheduler::Draconis, ..SHAPE }, seed, steps)
+}
+
+/// A vector of Draconis whose queues have been idle for long.
+pub fn explore_idle_draconis(seed: u64, steps: usize) -> Vector {
+    let shape = Shape { program: Scheduler::Draconis, polls_ahead: POLLS_AHEAD, ..SHAPE };
+    explore_program(shape, seed, steps)
 }
 
 /// A vector of Pallas.
