@@ -22,7 +22,7 @@
 #define RUN_ONLY(NAME, INDEX) NAME.execute(INDEX)
 
 struct pair_t {
-    bit<32> high;
+    int<32> high;
     int<32> low;
 }
 

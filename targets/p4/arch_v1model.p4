@@ -43,7 +43,7 @@
  * { ... } PAIR_DONE(register).
  */
 struct pair_t {
-    bit<32> high;
+    int<32> high;
     int<32> low;
 }
 
@@ -54,12 +54,12 @@ struct pair_t {
         bit<64> stored;                                           \
         REGISTER.read(stored, (bit<32>) at);                      \
         pair_t value;                                             \
-        value.high = stored[63:32];                               \
+        value.high = (int<32>) stored[63:32];                               \
         value.low = (int<32>) stored[31:0];                       \
         result = 0;
 
 #define PAIR_DONE(REGISTER)                                       \
-        REGISTER.write((bit<32>) at, value.high ++ (bit<32>) value.low); \
+        REGISTER.write((bit<32>) at, (bit<32>) value.high ++ (bit<32>) value.low); \
     }
 
 /* Four bits of which one is set: bit 0 if neither holds, bit 1 the first, bit 2 the second, bit 3 both. */

@@ -27,7 +27,7 @@ control Pallas(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
         if (value + pass.full < 0) {
             result = value;
         }
-        if (value + pass.full + 1 < 0) {
+        if (value + pass.full < -1) {
             value = value + 1;
         } else {
             value = 0;
