@@ -33,16 +33,16 @@ fn vectors_of(program: Scheduler, name: &str) -> Vec<Vector> {
         Scheduler::Draconis => {
             let idle = cover_program("idle", explore_idle_draconis, 0..20, 200);
             let idle = idle.into_iter().filter(|walk| walk.about.contains("recirculated tokens"));
-            other(name, explore_draconis).into_iter().chain(idle).collect()
+            other(name, explore_draconis, 0).into_iter().chain(idle).collect()
         }
-        Scheduler::Pallas => other(name, explore_pallas),
-        Scheduler::RackSched => other(name, explore_racksched),
+        Scheduler::Pallas => other(name, explore_pallas, 3),
+        Scheduler::RackSched => other(name, explore_racksched, 1),
     }
 }
 
-/// A whole walk, for queues that fill and empty, and short ones that cover what many show.
-fn other(name: &str, explore: fn(u64, usize) -> Vector) -> Vec<Vector> {
-    let whole = Vector { name: format!("{name}-whole"), ..explore(0, 150) };
+/// A whole walk, which shows how packets follow on each other, and short ones that cover what many show.
+fn other(name: &str, explore: fn(u64, usize) -> Vector, whole: u64) -> Vec<Vector> {
+    let whole = Vector { name: format!("{name}-whole"), ..explore(whole, 150) };
     cover_program(name, explore, 0..200, 200).into_iter().chain([whole]).collect()
 }
 
