@@ -39,18 +39,18 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
     End() end;
 
     const bit<32> ONE_MORE = 1 << SLICE_BITS;
-    /* In `fixing`: a fix is on its way, and the queue will be full behind it. Of the bits of CLEAR one says that none is. */
+    /* Bits of PREDICATE in `fixing`: a fix is on its way, behind which the queue will be full; no fix is. */
     const bit<8> FULL_BEHIND_FIX = 4;
     const bit<8> CLEAR = 0b1010;
 
     bit<32> retrieved = 0;
     bit<32> added = 0;
-    /* The first ticket for which there is no room, and how far behind it the task's is. */
+    /* The first ticket for which there is no room, and how far beyond it the task's is. */
     bit<32> end_of_room = 0;
     bit<32> too_far = 0;
-    /* The ticket for whose task there is just no room once this one waits. */
+    /* The task's ticket less the limit: from there on the queue is full once this task waits. */
     int<32> limit_before = 0;
-    /* How far the retrieve pointer is beyond the queue's end. */
+    /* How far the retrieve pointer is ahead of the add pointer. */
     bit<32> ahead = 0;
     bit<32> fix_to = 0;
     bit<1> fixes = 0;
@@ -64,8 +64,8 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
     REGISTER(bit<8>, bit<8>, slice_index_t, SLICES, add_flag, 0)
     /* 1 while a fix of the retrieve pointer is on its way; and to which ticket. */
     PAIR_REGISTER(slice_index_t, SLICES, retrieve_flag)
-    /* The ticket of an entry. The driver writes tickets that come last, so that no place is taken for a task's. */
-    REGISTER(bit<32>, bit<32>, task_index_t, TASKS, ticket, 0)
+    /* The ticket of an entry; at first one that comes last, so that no place is taken for a task's. */
+    REGISTER(bit<32>, bit<32>, task_index_t, TASKS, ticket, 0xffffffff)
 
     ACCESS(read_retrieve, retrieve_pointer, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
@@ -216,7 +216,7 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
         hdr.bridge.made = KIND_DISPATCH;
         hdr.bridge.to = TO_WORKER;
         hdr.bridge.waited = 1;
-        /* A ticket is in the queue, so `ahead` is below zero: as many wait behind it, and itself. */
+        /* The ticket was added, so `ahead` is below zero: by those that wait behind it, and by itself. */
         hdr.bridge.occupancy = (bit<16>) (~ahead >> SLICE_BITS);
     }
 

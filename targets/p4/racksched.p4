@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RackSched: a task goes to the one of two random workers of its slice whose queue is shorter, by what the last REPLY of
- * each said. The model's `racksched:2`.
+ * RackSched: a task goes to the one of two random workers of its slice whose queue is shorter, by what the last REPLY
+ * of each said. The model's `racksched:2`.
  *
  * The workers of a slice have seats one behind the other, which the driver deals out. A chip draws evenly below powers
  * of two only: the driver shares the draws out to the seats.

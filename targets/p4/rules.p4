@@ -51,7 +51,10 @@ const bit<8> GRANTED = 8;
         hdr.bridge.to = TO_CLIENT;            \
     }
 
-/* The columns: kind, round, control, known, key, address, epoch, generation, open, granted, entered, type, slice, code, left. */
+/*
+ * The columns: kind, round, control, known, key, address, epoch, generation, open, granted, entered, type, slice, code,
+ * left.
+ */
 #define RULES_OF_TASKS                                                                    \
     (KIND_SUBMIT, 0, _, 0, _, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_UNKNOWN_SOURCE); \
     (KIND_SUBMIT, 0, _, _, 0, _, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_WRONG_KEY);      \
