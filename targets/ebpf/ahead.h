@@ -36,7 +36,8 @@ struct write_head {
 	__be64 address;
 	__be32 rkey;
 	__be32 length;
-	__be64 incarnation;
+	__be32 incarnation_high;
+	__be32 incarnation_low;
 	__be32 sequence;
 } __attribute__((packed));
 
@@ -80,7 +81,7 @@ static __always_inline __u32 next_task(struct queue *queue, struct ahead *ahead)
 	if (!shape.servers)
 		return __sync_fetch_and_add(&queue->tasks, 1);
 	was = __sync_fetch_and_add(&queue->arrivals, ahead->waits ? (1ull << WAITS_SHIFT) + 1 : 1);
-	ahead->ticket = shape.tickets_start + (was >> WAITS_SHIFT);
+	ahead->ticket = (shape.tickets_start + (was >> WAITS_SHIFT)) & TICKET_MASK;
 	return was;
 }
 

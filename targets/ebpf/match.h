@@ -36,10 +36,16 @@ static __always_inline void keep_task(struct cell *cell, const struct header *he
 	cell->budget = bpf_ntohl(header->words[TASK_BUDGET]) >> 16;
 }
 
-/* Copies a task from a cell into a header. */
+/*
+ * Copies a task from a cell into a header. The upper half of its incarnation is that of its client's row, and zero
+ * without a row, as on the chip: `Front::whole` in `sluice_switch` says why.
+ */
 static __always_inline void take_task(struct header *header, const struct cell *cell)
 {
+	const struct client_row *client = client_row(bpf_ntohs(cell->client));
+
 	header->task = cell->task;
+	header->task.incarnation_high = client ? bpf_htonl(client->incarnation >> 32) : 0;
 	header->task_type = cell->task_type;
 	header->priority = cell->priority;
 	header->constraints = cell->constraints;

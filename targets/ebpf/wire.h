@@ -80,15 +80,19 @@ enum { JOB_TASKS_MAX = 5 };
 /* The code of a TOKEN: its rank, at most this. Here tasks meet tokens of any rank. */
 enum { RANK_MAX = 7 };
 
+/* The bits of a ticket that a packet tells: see `TICKET_MASK` in `sluice_wire`. */
+enum { TICKET_MASK = (1 << 28) - 1 };
+
 /* An address and port; IPv4 is carried as IPv4-mapped IPv6. */
 struct endpoint {
 	__be32 ip[4];
 	__be16 port;
 } __attribute__((packed));
 
-/* The fields of a task that its entry in the switch keeps unchanged: 24 consecutive bytes. */
+/* 24 consecutive bytes of a task. Its entry in the switch keeps all but the incarnation's upper half. */
 struct task_part {
-	__be64 incarnation;
+	__be32 incarnation_high;
+	__be32 incarnation_low;
 	__be32 sequence;
 	__be16 attempt;
 	__be16 length;

@@ -27,7 +27,8 @@ static __always_inline void fill_write(struct write_head *head, const struct hea
 		.partition = bpf_htons(PARTITION),
 		.address = bpf_cpu_to_be64((__u64)ahead->slice << 32 | ahead->ticket),
 		.length = bpf_htonl(SLOT_HEAD_BYTES + length),
-		.incarnation = header->task.incarnation,
+		.incarnation_high = header->task.incarnation_high,
+		.incarnation_low = header->task.incarnation_low,
 		.sequence = header->task.sequence,
 	};
 }

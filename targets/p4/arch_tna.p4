@@ -21,6 +21,8 @@
 #define RUN(NAME, INDEX, RESULT) RESULT = NAME.execute(INDEX)
 #define RUN_ONLY(NAME, INDEX) NAME.execute(INDEX)
 
+/* The chip takes as many low bits of an index as the register needs. */
+#define AT(INDEX, WORD) WORD
 struct pair_t {
     int<32> high;
     int<32> low;
@@ -33,6 +35,12 @@ struct pair_t {
         void apply(inout pair_t value, out RESULT result)
 
 #define PAIR_DONE(REGISTER) };
+
+#define TICKET_OF(WORD) (WORD >> SLICE_BITS)
+
+/* An action's operands have containers of one width; a hash is written to any. */
+#define MOVER(VALUE, NAME) Hash<VALUE>(HashAlgorithm_t.IDENTITY) NAME;
+#define MOVE(NAME, FROM, TO) TO = NAME.get({ FROM })
 
 #define PREDICATE(FIRST, SECOND) this.predicate(FIRST, SECOND)
 

@@ -38,6 +38,7 @@
 #define RUN(NAME, INDEX, RESULT) NAME(INDEX, RESULT)
 #define RUN_ONLY(NAME, INDEX) NAME(INDEX)
 
+#define AT(INDEX, WORD) (bit<32>) (INDEX) (WORD)
 /*
  * The same for a register of two words: PAIR_REGISTER(index, cells, name), PAIR_ACCESS(name, register, index, result)
  * { ... } PAIR_DONE(register).
@@ -54,13 +55,20 @@ struct pair_t {
         bit<64> stored;                                           \
         REGISTER.read(stored, (bit<32>) at);                      \
         pair_t value;                                             \
-        value.high = (int<32>) stored[63:32];                               \
+        value.high = (int<32>) stored[63:32];                              \
         value.low = (int<32>) stored[31:0];                       \
         result = 0;
 
 #define PAIR_DONE(REGISTER)                                       \
         REGISTER.write((bit<32>) at, (bit<32>) value.high ++ (bit<32>) value.low); \
     }
+
+/* A ticket as packets name it: the count above the slice's number, in 28 bits. */
+#define TICKET_OF(WORD) (WORD >> SLICE_BITS & 0x0fffffff)
+
+/* Moves a part of a field into a narrower one. */
+#define MOVER(VALUE, NAME)
+#define MOVE(NAME, FROM, TO) TO = FROM
 
 /* Four bits of which one is set: bit 0 if neither holds, bit 1 the first, bit 2 the second, bit 3 both. */
 #define PREDICATE(FIRST, SECOND) ((FIRST) ? ((SECOND) ? 8w8 : 8w2) : ((SECOND) ? 8w4 : 8w1))

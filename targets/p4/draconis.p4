@@ -30,7 +30,7 @@ const bit<8> FIX_RETRIEVE = 2;
 /* How many tickets a retrieve pointer may run ahead of an empty queue, as a binary logarithm. */
 #define AHEAD_BITS (SLICE_BITS + 16)
 
-control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
+control Draconis(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     Begin() begin;
     Sources() sources;
     Entry() entry;
@@ -64,8 +64,8 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
     REGISTER(bit<8>, bit<8>, slice_index_t, SLICES, add_flag, 0)
     /* 1 while a fix of the retrieve pointer is on its way; and to which ticket. */
     PAIR_REGISTER(slice_index_t, SLICES, retrieve_flag)
-    /* The ticket of an entry; at first one that comes last, so that no place is taken for a task's. */
-    REGISTER(bit<32>, bit<32>, task_index_t, TASKS, ticket, 0xffffffff)
+    /* The ticket of an entry, at first one that no task has for long. */
+    REGISTER(bit<32>, bit<32>, ticket_t, TASKS, ticket, 0xffffffff)
 
     ACCESS(read_retrieve, retrieve_pointer, bit<32>, bit<32>, slice_index_t, bit<32>) {
         result = value;
@@ -124,11 +124,11 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
         value.low = 0;
     } PAIR_DONE(retrieve_flag)
 
-    ACCESS_ONLY(keep_ticket, ticket, bit<32>, bit<32>, task_index_t) {
+    ACCESS_ONLY(keep_ticket, ticket, bit<32>, bit<32>, ticket_t) {
         value = pass.ticket;
     } DONE(ticket, bit<32>)
 
-    ACCESS(is_of_ticket, ticket, bit<32>, bit<32>, task_index_t, bit<8>) {
+    ACCESS(is_of_ticket, ticket, bit<32>, bit<32>, ticket_t, bit<8>) {
         if (value == pass.ticket) {
             result = 1;
         }
@@ -138,19 +138,19 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
 
     action add() {
         pass.role = ROLE_TASK;
-        RUN(read_retrieve, (slice_index_t) pass.slice, retrieved);
+        RUN(read_retrieve, pass.row, retrieved);
     }
 
     action poll() {
         pass.role = ROLE_TOKEN;
         pass.ring = RING_TAKE_TASK;
-        RUN(next_retrieve, (slice_index_t) pass.slice, pass.ticket);
+        RUN(next_retrieve, pass.row, pass.ticket);
     }
 
     action sweep() {
         pass.role = ROLE_SWEEPS_TASKS;
         pass.ring = RING_TAKE_TASK;
-        RUN(next_retrieve, (slice_index_t) pass.slice, pass.ticket);
+        RUN(next_retrieve, pass.row, pass.ticket);
     }
 
     action fix_add() {
@@ -161,14 +161,14 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
     action fix_retrieve() {
         pass.role = ROLE_FIXES_RETRIEVE;
         pass.refusal = REFUSAL_FIX_DONE;
-        RUN_ONLY(put_retrieve_right, (slice_index_t) pass.slice);
+        RUN_ONLY(put_retrieve_right, pass.row);
     }
 
     action fix_retrieve_and_answer() {
         pass.role = ROLE_FIXES_RETRIEVE;
         hdr.bridge.made = KIND_EMPTY;
         hdr.bridge.to = TO_WORKER;
-        RUN_ONLY(put_retrieve_right, (slice_index_t) pass.slice);
+        RUN_ONLY(put_retrieve_right, pass.row);
     }
 
     table arrivals {
@@ -217,7 +217,7 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
         hdr.bridge.to = TO_WORKER;
         hdr.bridge.waited = 1;
         /* The ticket was added, so `ahead` is below zero: by those that wait behind it, and by itself. */
-        hdr.bridge.occupancy = (bit<16>) (~ahead >> SLICE_BITS);
+        pass.occupancy = (bit<16>) (~ahead >> SLICE_BITS);
     }
 
     action find_nothing() {
@@ -234,16 +234,17 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
                 pass.known = 0;
             }
             pass.slice = hdr.sluice.slice;
+            pass.row = (slice_index_t) hdr.sluice.slice;
         }
         arrivals.apply();
 
         if (pass.role == ROLE_TASK) {
-            RUN(next_add, (slice_index_t) pass.slice, pass.ticket);
+            RUN(next_add, pass.row, pass.ticket);
             end_of_room = retrieved - (bit<32>) pass.full;
         } else if (pass.ring == RING_TAKE_TASK) {
-            RUN(read_add, (slice_index_t) pass.slice, added);
+            RUN(read_add, pass.row, added);
         } else if (pass.role == ROLE_FIXES_ADD) {
-            RUN_ONLY(put_add_right, (slice_index_t) pass.slice);
+            RUN_ONLY(put_add_right, pass.row);
         }
 
         if (pass.role == ROLE_TASK) {
@@ -257,22 +258,22 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
         }
 
         if (pass.role == ROLE_TASK && too_far[31:31] == 0) {
-            RUN(begin_add_fix, (slice_index_t) pass.slice, failing);
+            RUN(begin_add_fix, pass.row, failing);
         } else if (pass.role == ROLE_TASK) {
-            RUN(read_add_flag, (slice_index_t) pass.slice, failing);
+            RUN(read_add_flag, pass.row, failing);
         } else if (pass.role == ROLE_FIXES_ADD) {
-            RUN_ONLY(end_add_fix, (slice_index_t) pass.slice);
+            RUN_ONLY(end_add_fix, pass.row);
         }
 
         if (pass.role == ROLE_TASK && failing == 0 && too_far[31:31] == 1 || pass.ring == RING_TAKE_TASK) {
             if (ahead[31:31] == 0 && (ahead[30:AHEAD_BITS] != 0 || pass.role == ROLE_TASK && ahead != 0)) {
-                RUN(begin_retrieve_fix, (slice_index_t) pass.slice, fixing);
+                RUN(begin_retrieve_fix, pass.row, fixing);
                 fixes = 1;
             } else {
-                RUN(read_retrieve_flag, (slice_index_t) pass.slice, fixing);
+                RUN(read_retrieve_flag, pass.row, fixing);
             }
         } else if (pass.role == ROLE_FIXES_RETRIEVE) {
-            RUN(end_retrieve_fix, (slice_index_t) pass.slice, fixing);
+            RUN(end_retrieve_fix, pass.row, fixing);
         }
 
         if ((fixing & CLEAR) == 0) {
@@ -293,9 +294,9 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
 
         entry.apply(hdr, pass);
         if (pass.ring == RING_PARK_TASK) {
-            RUN_ONLY(keep_ticket, (task_index_t) pass.ticket);
+            RUN_ONLY(keep_ticket, AT(task_index_t, pass.ticket));
         } else if (pass.ring == RING_TAKE_TASK) {
-            RUN(is_of_ticket, (task_index_t) pass.ticket, there);
+            RUN(is_of_ticket, AT(task_index_t, pass.ticket), there);
         }
 
         if (pass.role == ROLE_TOKEN && fixes == 0) {

@@ -10,15 +10,15 @@
 #define ENTRY_P4
 
 #define COLUMN(NAME, WORD, FIELD)                                                     \
-    REGISTER(WORD, WORD, task_index_t, TASKS, NAME, 0)                                \
-    ACCESS_ONLY(keep_##NAME, NAME, WORD, WORD, task_index_t) {                        \
+    REGISTER(WORD, WORD, ticket_t, TASKS, NAME, 0)                                \
+    ACCESS_ONLY(keep_##NAME, NAME, WORD, WORD, ticket_t) {                        \
         value = FIELD;                                                                \
     } DONE(NAME, WORD)                                                                \
-    ACCESS(take_##NAME, NAME, WORD, WORD, task_index_t, WORD) {                       \
+    ACCESS(take_##NAME, NAME, WORD, WORD, ticket_t, WORD) {                       \
         result = value;                                                               \
     } DONE(NAME, WORD)                                                                \
-    action park_##NAME() { RUN_ONLY(keep_##NAME, (task_index_t) pass.ticket); }                            \
-    action fetch_##NAME() { RUN(take_##NAME, (task_index_t) pass.ticket, FIELD); }                         \
+    action park_##NAME() { RUN_ONLY(keep_##NAME, AT(task_index_t, pass.ticket)); }                            \
+    action fetch_##NAME() { RUN(take_##NAME, AT(task_index_t, pass.ticket), FIELD); }                         \
     table NAME##_column {                                                             \
         key = { pass.ring: exact; }                                                   \
         actions = { park_##NAME; fetch_##NAME; NoAction; }                            \
@@ -33,17 +33,15 @@ control Entry(inout headers_t hdr, inout pass_t pass) {
     COLUMN(client, bit<16>, hdr.sluice.client)
     COLUMN(attempt, bit<16>, hdr.sluice.attempt)
     COLUMN(budget, bit<16>, hdr.sluice.budget)
-    COLUMN(arrived_high, bit<32>, hdr.bridge.arrived_high)
-    COLUMN(arrived_low_age, bit<32>, hdr.bridge.arrived_low)
+    COLUMN(arrived_high, bit<16>, hdr.bridge.arrived_high)
+    COLUMN(age, bit<16>, hdr.bridge.age)
+    COLUMN(arrived_low, bit<32>, hdr.bridge.arrived_low)
     COLUMN(task_type, bit<16>, hdr.sluice.task_type)
     COLUMN(length, bit<16>, hdr.sluice.length)
     COLUMN(incarnation_low, bit<32>, hdr.sluice.incarnation_low)
     COLUMN(sequence, bit<32>, hdr.sluice.sequence)
     COLUMN(priority, bit<8>, hdr.sluice.priority)
     COLUMN(constraints, bit<8>, hdr.sluice.constraints)
-#ifdef WRITES_AHEAD
-    COLUMN(ahead, bit<1>, pass.ahead)
-#endif
     COLUMN(payload_0, bit<8>, hdr.sluice.payload_0)
     COLUMN(payload_1, bit<8>, hdr.sluice.payload_1)
     COLUMN(payload_2, bit<8>, hdr.sluice.payload_2)
@@ -53,12 +51,53 @@ control Entry(inout headers_t hdr, inout pass_t pass) {
     COLUMN(payload_6, bit<8>, hdr.sluice.payload_6)
     COLUMN(payload_7, bit<8>, hdr.sluice.payload_7)
 
+#ifdef WRITES_AHEAD
+    /* A chip writes only constants into words of one bit. */
+    REGISTER(bit<1>, bit<1>, ticket_t, TASKS, ahead, 0)
+
+    ACCESS_ONLY(mark_ahead, ahead, bit<1>, bit<1>, ticket_t) {
+        value = 1;
+    } DONE(ahead, bit<1>)
+
+    ACCESS_ONLY(unmark_ahead, ahead, bit<1>, bit<1>, ticket_t) {
+        value = 0;
+    } DONE(ahead, bit<1>)
+
+    ACCESS(take_ahead, ahead, bit<1>, bit<1>, ticket_t, bit<1>) {
+        result = value;
+    } DONE(ahead, bit<1>)
+
+    action park_ahead() {
+        RUN_ONLY(mark_ahead, AT(task_index_t, pass.ticket));
+    }
+
+    action park_not_ahead() {
+        RUN_ONLY(unmark_ahead, AT(task_index_t, pass.ticket));
+    }
+
+    action fetch_ahead() {
+        RUN(take_ahead, AT(task_index_t, pass.ticket), pass.ahead);
+    }
+
+    table ahead_column {
+        key = { pass.ring: exact; pass.ahead: exact; }
+        actions = { park_ahead; park_not_ahead; fetch_ahead; NoAction; }
+        const default_action = NoAction;
+        const entries = {
+            (RING_PARK_TASK, 1): park_ahead();
+            (RING_PARK_TASK, 0): park_not_ahead();
+            (RING_TAKE_TASK, 0): fetch_ahead();
+        }
+    }
+#endif
+
     apply {
         client_column.apply();
         attempt_column.apply();
         budget_column.apply();
         arrived_high_column.apply();
-        arrived_low_age_column.apply();
+        age_column.apply();
+        arrived_low_column.apply();
         task_type_column.apply();
         length_column.apply();
         incarnation_low_column.apply();

@@ -3,10 +3,14 @@
 #ifndef HEADERS_P4
 #define HEADERS_P4
 
+#include "sizes.p4"
+
 const bit<8> WIRE_VERSION = 1;
 const bit<8> HEADER_BYTES = 88;
 const bit<16> UDP_BYTES = 96;
 const bit<16> INLINE_BYTES = 8;
+/* Whether a task of this length has bytes outside of the header; a chip compares for equality. */
+#define IS_OUTSIDE(LENGTH) (LENGTH[15:3] != 0 && LENGTH != INLINE_BYTES)
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_IPV6 = 0x86dd;
@@ -137,10 +141,10 @@ header sluice_t {
 /* In front of a packet that recirculates. */
 header round_t {
     bit<8> number;
-    bit<8> unused;
+    @padding bit<15> unused;
     /* The link by which the packet came. */
-    bit<16> link;
-    bit<32> arrived_high;
+    bit<9> link;
+    bit<16> arrived_high;
     bit<32> arrived_low;
 }
 
@@ -153,25 +157,52 @@ const bit<8> TO_ROUND = 3;
 /* To the servers of its slice. */
 const bit<8> TO_SERVERS = 4;
 
-/* From ingress to egress: what is to be made of the packet, and of what. */
+/*
+ * From ingress to egress: what is to be made of the packet, and of what. Egress of the chip parses these bytes as
+ * `told_t`, because no container's half can be moved into a wider one.
+ */
 header bridge_t {
     /* The kind of the packet to make; KIND_NONE leaves the packet as it is. */
     bit<8> made;
     bit<8> code;
     bit<8> to;
+    @padding bit<6> unused;
     /* 1 if the task waited in the queue, so that its age is that of its entry. */
-    bit<4> waited;
+    bit<1> waited;
     /* 1 if the task's bytes were written ahead. */
-    bit<4> ahead;
+    bit<1> ahead;
+    bit<32> epoch;
+    bit<32> seen;
+    bit<32> sent;
+    bit<16> zero_0;
+    bit<16> now_high;
+    bit<32> now_low;
+    bit<16> zero_1;
+    bit<16> arrived_high;
+    bit<32> arrived_low;
+    bit<16> zero_2;
+    bit<16> age;
+    /* As in `pass_t`. */
+    bit<32> ticket;
+    bit<16> slice;
+    bit<16> occupancy;
+}
+
+header told_t {
+    bit<8> made;
+    bit<8> code;
+    bit<8> to;
+    @padding bit<6> unused;
+    bit<1> waited;
+    bit<1> ahead;
     bit<32> epoch;
     bit<32> seen;
     bit<32> sent;
     bit<32> now_high;
     bit<32> now_low;
     bit<32> arrived_high;
-    /* Of a task that waited also its age, in the lower 14 bits. */
     bit<32> arrived_low;
-    /* As in `pass_t`. */
+    bit<32> age;
     bit<32> ticket;
     bit<16> slice;
     bit<16> occupancy;
@@ -228,6 +259,7 @@ header icrc_t {
 
 struct headers_t {
     bridge_t bridge;
+    told_t told;
     round_t round;
 #ifdef HELD_TO_VECTORS
     held_t held;
@@ -295,10 +327,11 @@ struct pass_t {
     bit<1> known;
     bit<1> key_right;
     bit<1> address_right;
-    bit<1> open;
+    bit<8> open;
     bit<1> admitted;
     bit<32> generation;
     bit<16> slice;
+    slice_index_t row;
     bit<1> type_known;
     bit<1> slice_open;
     bit<1> epoch_right;
@@ -308,8 +341,8 @@ struct pass_t {
     bit<1> spent;
     bit<1> has_left;
     int<32> full;
-    /* How many bytes more than the task's fit a slot of every server of its slice; below zero if it fits none. */
-    int<32> room;
+    /* By how many bytes the task is shorter than the shortest that fits no slot of its slice; 0 if it fits none. */
+    bit<16> room;
     /* What the registers answered. */
     bit<8> granted;
     int<32> newer;
@@ -317,6 +350,7 @@ struct pass_t {
     bit<8> task_at_balance;
     bit<8> took;
     int<32> balance;
+    bit<16> occupancy;
     /* The entry's count in its ring, above its slice's number. */
     bit<32> ticket;
     bit<1> ahead;

@@ -12,7 +12,7 @@
 #include "numbers.p4"
 #include "replies.p4"
 
-control Pallas(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
+control Pallas(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     Begin() begin;
     Sources() sources;
     Numbers() numbers;
@@ -44,7 +44,7 @@ control Pallas(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
 
     action take_turn() {
         pass.role = ROLE_TASK;
-        RUN(next_turn, (slice_index_t) pass.slice, position);
+        RUN(next_turn, pass.row, position);
     }
 
     table arrivals {

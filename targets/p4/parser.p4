@@ -6,6 +6,33 @@
 #ifndef PARSER_P4
 #define PARSER_P4
 
+/* Nothing is known yet of what becomes of the packet. */
+parser BridgeParser(packet_in packet, inout headers_t hdr) {
+    state start {
+        hdr.bridge.setValid();
+        hdr.bridge.made = KIND_NONE;
+        hdr.bridge.code = 0;
+        hdr.bridge.to = TO_NOBODY;
+        hdr.bridge.waited = 0;
+        hdr.bridge.ahead = 0;
+        hdr.bridge.epoch = 0;
+        hdr.bridge.seen = 0;
+        hdr.bridge.sent = 0;
+        hdr.bridge.zero_0 = 0;
+        hdr.bridge.now_high = 0;
+        hdr.bridge.now_low = 0;
+        hdr.bridge.zero_1 = 0;
+        hdr.bridge.arrived_high = 0;
+        hdr.bridge.arrived_low = 0;
+        hdr.bridge.zero_2 = 0;
+        hdr.bridge.age = 0;
+        hdr.bridge.ticket = 0;
+        hdr.bridge.slice = 0;
+        hdr.bridge.occupancy = 0;
+        transition accept;
+    }
+}
+
 /* What follows the frame's headers, and what follows `round` in a packet that recirculated. */
 parser SluiceParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
     state start {
@@ -18,6 +45,17 @@ parser SluiceParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
 
     state of_a_kind {
         pass.is_packet = 1;
+        transition accept;
+    }
+}
+
+/* A packet that recirculated. */
+parser RoundParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
+    state start {
+        packet.extract(hdr.round);
+        pass.is_round = 1;
+        pass.is_control = 1;
+        pass.round = hdr.round.number;
         transition accept;
     }
 }

@@ -10,13 +10,12 @@ action pass_again(inout headers_t hdr, in pass_t pass, in bit<8> number) {
     hdr.bridge.to = TO_ROUND;
     hdr.round.setValid();
     hdr.round.number = number;
-    hdr.round.unused = 0;
-    hdr.round.link = 7w0 ++ pass.link;
+    hdr.round.link = pass.link;
     hdr.round.arrived_high = hdr.bridge.arrived_high;
     hdr.round.arrived_low = hdr.bridge.arrived_low;
 }
 
-control Begin(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
+control Begin(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     Arrival() arrival;
 
     /* Packets by kind as they came; those that recirculated and came back. */
@@ -24,27 +23,12 @@ control Begin(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
     COUNTER(KINDS, rounds_ended)
 
     apply {
-        hdr.bridge.setValid();
-        hdr.bridge.made = KIND_NONE;
-        hdr.bridge.code = 0;
-        hdr.bridge.to = TO_NOBODY;
-        hdr.bridge.waited = 0;
-        hdr.bridge.ahead = 0;
-        hdr.bridge.seen = 0;
-        hdr.bridge.sent = 0;
-        hdr.bridge.ticket = 0;
-        hdr.bridge.slice = 0;
-        hdr.bridge.occupancy = 0;
         pass.refusal = REFUSAL_NONE;
-        arrival.apply(hdr, now);
-        if (hdr.round.isValid()) {
+        arrival.apply(hdr, pass, now);
+        if (pass.is_round == 1) {
             COUNT(rounds_ended, hdr.sluice.kind);
-            pass.round = hdr.round.number;
-            pass.link = hdr.round.link[8:0];
-            hdr.bridge.arrived_high = hdr.round.arrived_high;
-            hdr.bridge.arrived_low = hdr.round.arrived_low;
+            pass.link = hdr.round.link;
             hdr.round.setInvalid();
-            pass.is_round = 1;
         } else {
             COUNT(came, hdr.sluice.kind);
         }
@@ -60,6 +44,7 @@ control End(inout headers_t hdr, inout pass_t pass) {
     apply {
         hdr.bridge.epoch = pass.epoch;
         hdr.bridge.slice = pass.slice;
+        hdr.bridge.occupancy = pass.occupancy;
         hdr.bridge.ticket = pass.ticket;
         /* A task that recirculates may outlive its client's registration. */
         if (hdr.bridge.made == KIND_REJECT && hdr.sluice.kind == KIND_SUBMIT && pass.known == 0) {

@@ -82,7 +82,7 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
         pass.refusal = why;
         pass.role = ROLE_ASKS;
         hdr.bridge.made = KIND_ANSWER;
-        hdr.bridge.code = 7w0 ++ pass.open;
+        hdr.bridge.code = pass.open;
         hdr.sluice.generation = pass.generation;
         hdr.bridge.to = TO_WORKER;
     }
@@ -101,22 +101,22 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
 
     action let_token_in() {
         pass.role = ROLE_TOKEN;
-        RUN(token_comes, (slice_index_t) pass.slice, pass.balance);
+        RUN(token_comes, pass.row, pass.balance);
     }
 
     action let_task_in() {
         pass.role = ROLE_TASK;
-        RUN(task_comes, (slice_index_t) pass.slice, pass.task_at_balance);
+        RUN(task_comes, pass.row, pass.task_at_balance);
     }
 
     action sweep_token() {
         pass.role = ROLE_SWEEPS_TOKENS;
-        RUN(sweep_takes_token, (slice_index_t) pass.slice, pass.took);
+        RUN(sweep_takes_token, pass.row, pass.took);
     }
 
     action sweep_task() {
         pass.role = ROLE_SWEEPS_TASKS;
-        RUN(sweep_takes_task, (slice_index_t) pass.slice, pass.took);
+        RUN(sweep_takes_task, pass.row, pass.took);
     }
 
     /*
@@ -193,20 +193,17 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
 
         if (pass.role == ROLE_TOKEN && ((bit<32>) pass.balance)[31:31] == 1 ||
             pass.role == ROLE_SWEEPS_TASKS && pass.took == 1) {
-            RUN(next_task_head, (slice_index_t) pass.slice, pass.ticket);
+            RUN(next_task_head, pass.row, pass.ticket);
             pass.ring = RING_TAKE_TASK;
-        } else if (pass.role == ROLE_TOKEN && ((bit<32>) pass.balance)[31:TOKEN_BITS] == 0) {
-            RUN(next_token_tail, (slice_index_t) pass.slice, pass.ticket);
+        } else if (pass.role == ROLE_TOKEN && pass.balance != TOKENS_PER_SLICE) {
+            RUN(next_token_tail, pass.row, pass.ticket);
             pass.ring = RING_PARK_TOKEN;
         } else if (pass.role == ROLE_TASK && pass.task_at_balance == WAITS) {
-            RUN(next_task_tail, (slice_index_t) pass.slice, pass.ticket);
+            RUN(next_task_tail, pass.row, pass.ticket);
             pass.ring = RING_PARK_TASK;
-            if (hdr.sluice.length > INLINE_BYTES && ((bit<32>) pass.room)[31:31] == 0) {
-                pass.ahead = 1;
-            }
         } else if (pass.role == ROLE_TASK && pass.task_at_balance == MEETS ||
                    pass.role == ROLE_SWEEPS_TOKENS && pass.took == 1) {
-            RUN(next_token_head, (slice_index_t) pass.slice, pass.ticket);
+            RUN(next_token_head, pass.row, pass.ticket);
             pass.ring = RING_TAKE_TOKEN;
         } else if (pass.role == ROLE_TASK) {
             reject(REJECT_QUEUE_FULL);
@@ -214,6 +211,11 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
             refuse(REFUSAL_TOKEN_RING_FULL);
         } else if (pass.role == ROLE_SWEEPS_TOKENS || pass.role == ROLE_SWEEPS_TASKS) {
             refuse(REFUSAL_SWEEP_DONE);
+        }
+        if (pass.ring == RING_PARK_TASK && pass.room != 0) {
+            if (IS_OUTSIDE(hdr.sluice.length)) {
+                pass.ahead = 1;
+            }
         }
     }
 }

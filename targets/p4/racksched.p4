@@ -9,6 +9,9 @@
 #ifndef RACKSCHED_P4
 #define RACKSCHED_P4
 
+/* REPLYs pass as they came. */
+#define PASSES_REPLIES
+
 #include "passes.p4"
 #include "rules.p4"
 #include "sources.p4"
@@ -18,7 +21,7 @@
 
 const bit<4> ROLE_REPLY = 6;
 
-control RackSched(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
+control RackSched(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     Begin() begin;
     Sources() sources;
     ClientLink() client_link;
@@ -205,9 +208,9 @@ control RackSched(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
             }
             workers_of_seats.apply();
             if (load_0[31:16] == 0) {
-                hdr.bridge.occupancy = load_0[15:0];
+                pass.occupancy = load_0[15:0];
             } else {
-                hdr.bridge.occupancy = 0xffff;
+                pass.occupancy = 0xffff;
             }
         } else if (pass.role == ROLE_TASK) {
             reject(REJECT_NO_WORKERS);

@@ -13,7 +13,7 @@
 #include "tokens.p4"
 #include "replies.p4"
 
-control Rain(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
+control Rain(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     Begin() begin;
     Sources() sources;
     Queue() queue;
@@ -27,7 +27,7 @@ control Rain(inout headers_t hdr, inout pass_t pass, in bit<64> now) {
         queue.apply(hdr, pass);
         entry.apply(hdr, pass);
         tokens.apply(hdr, pass);
-        hdr.bridge.ahead = 3w0 ++ pass.ahead;
+        hdr.bridge.ahead = pass.ahead;
         if (pass.ring == RING_PARK_TASK && pass.ahead == 1) {
             hdr.bridge.to = TO_SERVERS;
         }

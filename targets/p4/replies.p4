@@ -87,16 +87,16 @@ control Replies(inout headers_t hdr) {
     }
 
     action begin() {
-        hdr.sluice.kind = hdr.bridge.made;
-        hdr.sluice.code = hdr.bridge.code;
-        hdr.sluice.epoch = hdr.bridge.epoch;
+        hdr.sluice.kind = hdr.told.made;
+        hdr.sluice.code = hdr.told.code;
+        hdr.sluice.epoch = hdr.told.epoch;
         hdr.sluice.key = 0;
         hdr.sluice.slice = 0;
     }
 
     action answer() {
-        hdr.sluice.word_0 = hdr.bridge.seen;
-        hdr.sluice.word_1 = hdr.bridge.sent;
+        hdr.sluice.word_0 = hdr.told.seen;
+        hdr.sluice.word_1 = hdr.told.sent;
         hdr.sluice.occupancy = 0;
         clear_name();
         clear_task();
@@ -124,9 +124,9 @@ control Replies(inout headers_t hdr) {
     }
 
     action dispatch() {
-        hdr.sluice.word_0 = hdr.bridge.seen;
-        hdr.sluice.word_1 = hdr.bridge.sent;
-        hdr.sluice.occupancy = hdr.bridge.occupancy;
+        hdr.sluice.word_0 = hdr.told.seen;
+        hdr.sluice.word_1 = hdr.told.sent;
+        hdr.sluice.occupancy = hdr.told.occupancy;
         hdr.sluice.address_0 = at_0;
         hdr.sluice.address_1 = at_1;
         hdr.sluice.address_2 = at_2;
@@ -136,40 +136,47 @@ control Replies(inout headers_t hdr) {
 
     apply {
         client_ends.apply();
-        if (hdr.bridge.made != KIND_NONE) {
+        if (hdr.told.made != KIND_NONE) {
             begin();
         }
-        if (hdr.bridge.waited == 1) {
+        if (hdr.told.waited == 1) {
             hdr.sluice.incarnation_high = incarnation_high;
         }
-        if (hdr.bridge.made == KIND_ANSWER) {
+        if (hdr.told.made == KIND_ANSWER) {
             answer();
-            if (hdr.bridge.code == 0) {
+            if (hdr.told.code == 0) {
                 hdr.sluice.word_0 = 0;
                 hdr.sluice.word_1 = 0;
             }
 #ifdef ANSWERS_POLLS
-        } else if (hdr.bridge.made == KIND_EMPTY) {
+        } else if (hdr.told.made == KIND_EMPTY) {
             answer();
             hdr.sluice.word_2 = 0;
 #endif
-        } else if (hdr.bridge.made == KIND_REJECT) {
+        } else if (hdr.told.made == KIND_REJECT) {
             reject();
             retry_hints.apply();
-        } else if (hdr.bridge.made == KIND_NOTICE) {
+        } else if (hdr.told.made == KIND_NOTICE) {
             notice();
-        } else if (hdr.bridge.made == KIND_DISPATCH) {
+        } else if (hdr.told.made == KIND_DISPATCH) {
             dispatch();
             telemetry.apply(hdr);
-            if (hdr.bridge.waited == 1 && hdr.sluice.length > INLINE_BYTES) {
-                if (hdr.bridge.ahead == 1) {
+            if (IS_OUTSIDE(hdr.sluice.length)) {
+                if (hdr.told.ahead == 1) {
                     hdr.sluice.code = PLACE_AHEAD;
-                    hdr.sluice.key = TICKET_OF(hdr.bridge.ticket);
-                    hdr.sluice.slice = hdr.bridge.slice;
-                } else {
+                    hdr.sluice.key = TICKET_OF(hdr.told.ticket);
+                    hdr.sluice.slice = hdr.told.slice;
+                } else if (hdr.told.waited == 1) {
                     hdr.sluice.code = PLACE_AT_CLIENT;
+                } else {
+                    /* Only a DISPATCH of a task that met a token brings the task's bytes along. */
+                    hdr.udp.length = UDP_BYTES + hdr.sluice.length;
                 }
             }
+#ifdef PASSES_REPLIES
+        } else if (IS_OUTSIDE(hdr.sluice.length)) {
+            hdr.udp.length = UDP_BYTES + hdr.sluice.length;
+#endif
         }
     }
 }
@@ -189,7 +196,8 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
     bit<48> own_link = 0;
 
     action goes_to(bit<32> ip_0, bit<32> ip_1, bit<32> ip_2, bit<32> ip_3, bit<16> port, bit<48> to,
-                   bit<48> from) {
+                   bit<48> from, bit<1> ipv4) {
+        is_v4 = ipv4;
         to_0 = ip_0;
         to_1 = ip_1;
         to_2 = ip_2;
@@ -226,7 +234,6 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
         hdr.ipv4.setValid();
         hdr.ipv4.version_ihl = 0x45;
         hdr.ipv4.service = 0;
-        hdr.ipv4.length = hdr.udp.length + 20;
         hdr.ipv4.id = 0;
         hdr.ipv4.fragment = 0x4000;
         hdr.ipv4.hops = 64;
@@ -241,7 +248,6 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
         hdr.ipv4.setInvalid();
         hdr.ipv6.setValid();
         hdr.ipv6.version_class_flow = 0x60000000;
-        hdr.ipv6.length = hdr.udp.length;
         hdr.ipv6.next = PROTOCOL_UDP;
         hdr.ipv6.hops = 64;
         hdr.ipv6.from_0 = own_0;
@@ -255,7 +261,7 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
     }
 
     action family_without_address() {
-        hdr.bridge.to = TO_NOBODY;
+        hdr.told.to = TO_NOBODY;
     }
 
     /* The switch's own address of the receiver's family. */
@@ -267,32 +273,32 @@ control Addresses(inout headers_t hdr, in bit<16> server) {
     }
 
     apply {
-        if (hdr.bridge.to == TO_WORKER) {
+        if (hdr.told.to == TO_WORKER) {
             worker_hosts.apply();
-        } else if (hdr.bridge.to == TO_CLIENT) {
+        } else if (hdr.told.to == TO_CLIENT) {
             client_hosts.apply();
-        } else if (hdr.bridge.to == TO_SERVERS) {
+        } else if (hdr.told.to == TO_SERVERS) {
             server_hosts.apply();
         }
-        if (to_0 == 0 && to_1 == 0 && to_2 == 0xffff) {
-            is_v4 = 1;
-        }
         hdr.udp.setValid();
-        /* Only a DISPATCH of a task that did not wait brings bytes along, and a REPLY that passes. */
-        if (hdr.bridge.to != TO_SERVERS) {
-            if ((hdr.bridge.made == KIND_DISPATCH || hdr.bridge.made == KIND_NONE) && hdr.bridge.waited == 0 &&
-                hdr.sluice.length > INLINE_BYTES) {
-                hdr.udp.length = UDP_BYTES + hdr.sluice.length;
-            } else {
-                hdr.udp.length = UDP_BYTES;
-            }
-        }
+        hdr.udp.length = UDP_BYTES;
         hdr.udp.from = SWITCH_PORT;
         hdr.udp.to = to_port;
         hdr.ethernet.setValid();
         hdr.ethernet.to = next_hop;
         hdr.ethernet.from = own_link;
         own_addresses.apply();
+    }
+}
+
+/* The lengths that follow from that of the datagram. */
+control Lengths(inout headers_t hdr) {
+    apply {
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.length = hdr.udp.length + 20;
+        } else {
+            hdr.ipv6.length = hdr.udp.length;
+        }
     }
 }
 

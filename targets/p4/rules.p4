@@ -36,7 +36,7 @@ const bit<8> GRANTED = 8;
         pass.refusal = why;                   \
         pass.role = ROLE_ASKS;                \
         hdr.bridge.made = KIND_ANSWER;        \
-        hdr.bridge.code = 7w0 ++ pass.open;   \
+        hdr.bridge.code = pass.open;          \
         hdr.sluice.generation = pass.generation; \
         hdr.bridge.to = TO_WORKER;            \
     }                                         \

@@ -27,9 +27,6 @@
 #define SEATS (1 << (SLICE_BITS + SEAT_BITS))
 #define DRAWS (1 << (SLICE_BITS + DRAW_BITS))
 
-/* A ticket as packets name it: the count above the slice's number, in 28 bits. */
-#define TICKET_OF(WORD) (4w0 ++ WORD[SLICE_BITS + 27:SLICE_BITS])
-
 /* The UDP port at which hosts find the switch. */
 #ifndef SWITCH_PORT
 #define SWITCH_PORT 7000
@@ -39,6 +36,8 @@ typedef bit<SLICE_BITS> slice_index_t;
 typedef bit<(SLICE_BITS + TASK_BITS)> task_index_t;
 typedef bit<(SLICE_BITS + TOKEN_BITS)> token_index_t;
 typedef bit<(CLIENT_BITS + REPLAY_BITS)> replay_index_t;
+/* An entry's count in its ring, above its slice's number: its low bits are an index. */
+typedef bit<32> ticket_t;
 typedef bit<16> worker_index_t;
 typedef bit<(SLICE_BITS + SEAT_BITS)> seat_index_t;
 typedef bit<DRAW_BITS> draw_t;

@@ -58,9 +58,10 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         default_action = this_epoch(0);
     }
 
-    action is_worker(bit<16> slice, bit<32> generation, bit<1> open) {
+    action is_worker(bit<16> slice, bit<32> generation, bit<8> open) {
         pass.known = 1;
         pass.slice = slice;
+        pass.row = (slice_index_t) slice;
         pass.generation = generation;
         pass.open = open;
     }
@@ -179,12 +180,13 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* A slice's row lies with each of its types, so that the balance needs no second look-up before it. */
-    action in_slice(bit<16> slice, bit<1> open, bit<32> full, bit<32> fits) {
+    action in_slice(bit<16> slice, bit<1> open, bit<32> full, bit<16> beyond) {
         pass.type_known = 1;
         pass.slice = slice;
+        pass.row = (slice_index_t) slice;
         pass.slice_open = open;
         pass.full = (int<32>) full;
-        pass.room = (int<32>) (fits - (16w0 ++ hdr.sluice.length));
+        pass.room = beyond |-| hdr.sluice.length;
     }
 
     table types {
@@ -194,9 +196,10 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         size = TYPES;
     }
 
-    action is_slice(bit<1> open) {
+    action is_slice(bit<16> slice, bit<1> open) {
         pass.type_known = 1;
-        pass.slice = hdr.sluice.slice;
+        pass.slice = slice;
+        pass.row = (slice_index_t) slice;
         pass.slice_open = open;
     }
 

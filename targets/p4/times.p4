@@ -1,92 +1,226 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times as `Times` of `sluice_switch` has them: ticks of 16 ns and an age in 14 bits, in two words. The high word has
- * the upper 32 of 50 bits of ticks, the low word the lower 18, then the age.
+ * Times: 48 bits of nanoseconds, of which the lowest 4 are zero as in `Times` of `sluice_switch`, and an age in 16 bits.
+ * An action is what the chip does in a stage.
  */
 #ifndef TIMES_P4
 #define TIMES_P4
 
-/* An age up to 13 bits as it is; beyond, in steps of 2,048, rounded up, and the last step for all beyond that. */
-control Arrival(inout headers_t hdr, in bit<64> now) {
-    bit<32> stepped;
-    bit<14> age;
+/*
+ * The age of an entry: below 8,192 as it is; from there in steps of 2,048, rounded up, above three marks. The last step
+ * stands for all beyond.
+ */
+const bit<16> STEP_MARKS = 0xe000;
+const bit<16> LAST_STEP = 0xffff;
+
+control Arrival(inout headers_t hdr, in pass_t pass, in bit<48> now) {
+    bit<16> steps;
+
+    action read_clock() {
+        hdr.bridge.now_high = now[47:32];
+        hdr.bridge.now_low = now[31:0] & 0xfffffff0;
+        steps = hdr.sluice.age[31:16] << 5;
+        hdr.bridge.age = hdr.sluice.age[15:0] >> 11;
+    }
+
+    action arrive() {
+        hdr.bridge.arrived_high = now[47:32];
+        hdr.bridge.arrived_low = now[31:0] & 0xfffffff0;
+    }
+
+    action come_back() {
+        hdr.bridge.arrived_high = hdr.round.arrived_high;
+        hdr.bridge.arrived_low = hdr.round.arrived_low;
+    }
+
+    action count_steps() {
+        hdr.bridge.age = hdr.bridge.age | steps;
+    }
+
+    action mark_steps() {
+        hdr.bridge.age = hdr.bridge.age | STEP_MARKS;
+    }
+
+    action round_up() {
+        hdr.bridge.age = hdr.bridge.age |+| 1;
+    }
+
+    action age_as_it_is() {
+        hdr.bridge.age = hdr.sluice.age[15:0];
+    }
+
+    action last_step() {
+        hdr.bridge.age = LAST_STEP;
+    }
 
     apply {
-        stepped = hdr.sluice.age |+| 2047;
-        if (hdr.sluice.age[31:13] == 0) {
-            age = hdr.sluice.age[13:0];
-        } else if (stepped[31:24] == 0) {
-            age = 1w1 ++ stepped[23:11];
+        read_clock();
+        if (pass.is_round == 1) {
+            come_back();
         } else {
-            age = 0x3fff;
+            arrive();
         }
-        hdr.bridge.now_high = now[53:22];
-        hdr.bridge.now_low = 14w0 ++ now[21:4];
-        hdr.bridge.arrived_high = now[53:22];
-        hdr.bridge.arrived_low = now[21:4] ++ age;
+        if (hdr.sluice.age[31:24] != 0) {
+            last_step();
+        } else if (hdr.sluice.age[31:13] == 0) {
+            age_as_it_is();
+        } else {
+            count_steps();
+            mark_steps();
+            if (hdr.sluice.age[10:0] != 0) {
+                round_up();
+            }
+        }
     }
 }
 
 /* Writes into a DISPATCH how long its task waited, how old it is then, and what is left of its budget. */
 control Telemetry(inout headers_t hdr) {
+    bit<32> behind;
     bit<32> low;
     bit<32> high;
-    bit<32> borrow;
     bit<32> units;
+    bit<32> upper_units;
     bit<32> age;
     bit<16> spent;
 
-    apply {
-        low = hdr.bridge.now_low - (14w0 ++ hdr.bridge.arrived_low[31:14]);
-        high = hdr.bridge.now_high - hdr.bridge.arrived_high;
-        borrow = 31w0 ++ low[31:31];
-        high = high - borrow;
+    MOVER(bit<16>, to_spent)
 
-        if (hdr.bridge.waited == 0) {
-            age = hdr.sluice.age;
-        } else if (hdr.bridge.arrived_low[13:13] == 0) {
-            age = 19w0 ++ hdr.bridge.arrived_low[12:0];
-        } else if (hdr.bridge.arrived_low[12:0] == 0x1fff) {
-            age = 0xffffffff;
-        } else {
-            age = 8w0 ++ hdr.bridge.arrived_low[12:0] ++ 11w0;
-        }
+    action subtract() {
+        low = hdr.told.now_low - hdr.told.arrived_low;
+        behind = hdr.told.arrived_low |-| hdr.told.now_low;
+        high = hdr.told.now_high - hdr.told.arrived_high;
+    }
 
-        if (high[31:10] == 0x3fffff) {
-            /* The pass that took the task had looked at the clock before the pass that kept it. */
-            low = 0;
-            high = 0;
-        }
-        if (high[31:10] == 0) {
-            hdr.sluice.word_2 = high[9:0] ++ low[17:0] ++ 4w0;
-        } else {
-            hdr.sluice.word_2 = 0xffffffff;
-        }
+    action borrow() {
+        high = high - 1;
+    }
 
-        if (high[31:24] == 0) {
-            units = high[23:0] ++ low[17:10];
-        } else {
-            units = 0xffffffff;
-        }
-        if (low[9:0] != 0) {
-            units = units |+| 1;
-        }
+    /* The pass that took the task had looked at the clock before the pass that kept it. */
+    action no_wait() {
+        hdr.sluice.word_2 = 0;
+        units = 0;
+        spent = 0;
+    }
+
+    action own_age() {
+        age = hdr.sluice.age;
+    }
+
+    action age_as_it_is() {
+        age = hdr.told.age;
+    }
+
+    action oldest() {
+        age = 0xffffffff;
+    }
+
+    action drop_marks() {
+        age = hdr.told.age & 0x1fff;
+    }
+
+    action count_steps() {
+        age = age << 11;
+    }
+
+    action tell_wait() {
+        hdr.sluice.word_2 = low;
+    }
+
+    action tell_long_wait() {
+        hdr.sluice.word_2 = 0xffffffff;
+    }
+
+    action shift_units() {
+        units = low >> 14;
+        upper_units = high << 18;
+    }
+
+    action add_upper_units() {
+        units = units | upper_units;
+    }
+
+    action count_most_units() {
+        units = 0xffffffff;
+    }
+
+    action round_units_up() {
+        units = units |+| 1;
+    }
+
+    action tell_age() {
         hdr.sluice.age = age |+| units;
+    }
 
-        if (high[31:4] == 0) {
-            spent = high[3:0] ++ low[17:6];
+    action count_spent() {
+        MOVE(to_spent, low[25:10], spent);
+    }
+
+    action count_most_spent() {
+        spent = 0xffff;
+    }
+
+    action round_spent_up() {
+        spent = spent |+| 1;
+    }
+
+    action tell_budget() {
+        hdr.sluice.budget = hdr.sluice.budget |-| spent;
+    }
+
+    action tell_budget_spent() {
+        hdr.sluice.budget = BUDGET_SPENT;
+    }
+
+    apply {
+        subtract();
+        if (behind != 0) {
+            borrow();
+        }
+        if (high[15:0] == 0xffff) {
+            no_wait();
         } else {
-            spent = 0xffff;
-        }
-        if (low[5:0] != 0) {
-            spent = spent |+| 1;
-        }
-        if (hdr.sluice.budget != 0) {
-            hdr.sluice.budget = hdr.sluice.budget |-| spent;
-            if (hdr.sluice.budget == 0) {
-                hdr.sluice.budget = BUDGET_SPENT;
+            if (high[15:0] == 0) {
+                tell_wait();
+            } else {
+                tell_long_wait();
+            }
+            if (high[15:0] == 0 && low[31:26] == 0) {
+                count_spent();
+            } else {
+                count_most_spent();
+            }
+            if (low[9:0] != 0) {
+                round_spent_up();
+            }
+            if (high[15:14] == 0) {
+                shift_units();
+                add_upper_units();
+            } else {
+                count_most_units();
+            }
+            if (low[13:0] != 0) {
+                round_units_up();
             }
         }
+        if (hdr.sluice.budget != 0) {
+            tell_budget();
+            if (hdr.sluice.budget == 0) {
+                tell_budget_spent();
+            }
+        }
+
+        if (hdr.told.waited == 0) {
+            own_age();
+        } else if (hdr.told.age == 0xffff) {
+            oldest();
+        } else if (hdr.told.age[15:13] == 7) {
+            drop_marks();
+            count_steps();
+        } else {
+            age_as_it_is();
+        }
+        tell_age();
     }
 }
 

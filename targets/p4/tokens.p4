@@ -8,25 +8,25 @@
 #define TOKENS_P4
 
 control Tokens(inout headers_t hdr, inout pass_t pass) {
-    REGISTER(bit<16>, bit<16>, token_index_t, TOKENS, token_worker, 0)
-    REGISTER(bit<32>, bit<32>, token_index_t, TOKENS, token_generation, 0)
+    REGISTER(bit<16>, bit<16>, ticket_t, TOKENS, token_worker, 0)
+    REGISTER(bit<32>, bit<32>, ticket_t, TOKENS, token_generation, 0)
     REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, gen_out, 0)
     REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, sent, COUNTERS_START)
     REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, seen_out, COUNTERS_START)
 
-    ACCESS_ONLY(keep_worker, token_worker, bit<16>, bit<16>, token_index_t) {
+    ACCESS_ONLY(keep_worker, token_worker, bit<16>, bit<16>, ticket_t) {
         value = hdr.sluice.worker;
     } DONE(token_worker, bit<16>)
 
-    ACCESS(take_worker, token_worker, bit<16>, bit<16>, token_index_t, bit<16>) {
+    ACCESS(take_worker, token_worker, bit<16>, bit<16>, ticket_t, bit<16>) {
         result = value;
     } DONE(token_worker, bit<16>)
 
-    ACCESS_ONLY(keep_generation, token_generation, bit<32>, bit<32>, token_index_t) {
+    ACCESS_ONLY(keep_generation, token_generation, bit<32>, bit<32>, ticket_t) {
         value = hdr.sluice.generation;
     } DONE(token_generation, bit<32>)
 
-    ACCESS(take_generation, token_generation, bit<32>, bit<32>, token_index_t, bit<32>) {
+    ACCESS(take_generation, token_generation, bit<32>, bit<32>, ticket_t, bit<32>) {
         result = value;
     } DONE(token_generation, bit<32>)
 
@@ -55,11 +55,11 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     } DONE(seen_out, bit<32>)
 
     action park() {
-        RUN_ONLY(keep_worker, (token_index_t) pass.ticket);
+        RUN_ONLY(keep_worker, AT(token_index_t, pass.ticket));
     }
 
     action take() {
-        RUN(take_worker, (token_index_t) pass.ticket, hdr.sluice.worker);
+        RUN(take_worker, AT(token_index_t, pass.ticket), hdr.sluice.worker);
     }
 
     table token_worker_column {
@@ -73,11 +73,11 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     action park_generation() {
-        RUN_ONLY(keep_generation, (token_index_t) pass.ticket);
+        RUN_ONLY(keep_generation, AT(token_index_t, pass.ticket));
     }
 
     action fetch_generation() {
-        RUN(take_generation, (token_index_t) pass.ticket, hdr.sluice.generation);
+        RUN(take_generation, AT(token_index_t, pass.ticket), hdr.sluice.generation);
     }
 
     table token_generation_column {
@@ -120,8 +120,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         hdr.bridge.to = TO_ROUND;
         hdr.round.setValid();
         hdr.round.number = number;
-        hdr.round.unused = 0;
-        hdr.round.link = 7w0 ++ pass.link;
+        hdr.round.link = pass.link;
         hdr.round.arrived_high = hdr.bridge.arrived_high;
         hdr.round.arrived_low = hdr.bridge.arrived_low;
     }
@@ -151,7 +150,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     action token_takes_task() {
         dispatch();
         hdr.bridge.waited = 1;
-        hdr.bridge.occupancy = ~(bit<16>) (bit<32>) pass.balance;
+        pass.occupancy = ~(bit<16>) (bit<32>) pass.balance;
     }
 
     action carried_token_takes_task() {

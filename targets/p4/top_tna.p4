@@ -15,10 +15,13 @@
 #endif
 
 parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out ingress_intrinsic_metadata_t intrinsic) {
+    BridgeParser() bridge;
     FrameParser() frame;
+    RoundParser() round;
     SluiceParser() inner;
 
     state start {
+        bridge.apply(packet, hdr);
         packet.extract(intrinsic);
         packet.advance(PORT_METADATA_SIZE);
         transition select(intrinsic.ingress_port) {
@@ -29,8 +32,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out pass_t pass, out i
     }
 
     state recirculated {
-        packet.extract(hdr.round);
-        pass.is_control = 1;
+        round.apply(packet, hdr, pass);
         inner.apply(packet, hdr, pass);
         transition accept;
     }
@@ -55,7 +57,7 @@ control Ingress(inout headers_t hdr, inout pass_t pass, in ingress_intrinsic_met
     apply {
         pass.link = intrinsic.ingress_port;
         if (pass.is_packet == 1) {
-            program.apply(hdr, pass, 16w0 ++ from_parser.global_tstamp);
+            program.apply(hdr, pass, from_parser.global_tstamp);
         }
         if (pass.is_packet == 0 || hdr.bridge.to == TO_NOBODY) {
             for_deparser.drop_ctl = 1;
@@ -84,8 +86,8 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_t meta,
                     out egress_intrinsic_metadata_t intrinsic) {
     state start {
         packet.extract(intrinsic);
-        packet.extract(hdr.bridge);
-        transition select(hdr.bridge.to) {
+        packet.extract(hdr.told);
+        transition select(hdr.told.to) {
             TO_ROUND: accept;
             default: leaves;
         }
@@ -103,16 +105,18 @@ control Egress(inout headers_t hdr, inout egress_t meta, in egress_intrinsic_met
                inout egress_intrinsic_metadata_for_output_port_t for_port) {
     Replies() replies;
     Addresses() addresses;
+    Lengths() lengths;
 
     apply {
-        if (hdr.bridge.to != TO_ROUND) {
-            replies.apply(hdr);
+        if (hdr.told.to != TO_ROUND) {
             addresses.apply(hdr, intrinsic.egress_rid);
-            if (hdr.bridge.to == TO_NOBODY) {
+            replies.apply(hdr);
+            lengths.apply(hdr);
+            if (hdr.told.to == TO_NOBODY) {
                 for_deparser.drop_ctl = 1;
             }
         }
-        hdr.bridge.setInvalid();
+        hdr.told.setInvalid();
     }
 }
 

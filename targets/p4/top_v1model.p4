@@ -32,10 +32,13 @@ struct meta_t {
 }
 
 parser SwitchParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    BridgeParser() bridge;
     FrameParser() frame;
+    RoundParser() round;
     SluiceParser() inner;
 
     state start {
+        bridge.apply(packet, hdr);
         transition select(standard.instance_type) {
             INSTANCE_RECIRCULATED: recirculated;
             default: arrived;
@@ -43,7 +46,7 @@ parser SwitchParser(packet_in packet, out headers_t hdr, inout meta_t meta, inou
     }
 
     state recirculated {
-        packet.extract(hdr.round);
+        round.apply(packet, hdr, meta.pass);
 #ifdef HELD_TO_VECTORS
         packet.extract(hdr.held);
 #endif
@@ -125,20 +128,20 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 
     COUNTER(MALFORMEDS, malformed)
 
-    bit<64> now;
+    bit<48> now;
     bit<8> why;
 
     apply {
 #ifdef HELD_TO_VECTORS
-        now = hdr.held.now;
+        now = hdr.held.now[47:0];
         if (hdr.held.is_control == 1) {
             meta.pass.is_control = 1;
         }
 #else
         /* BMv2 counts microseconds. */
-        now = (16w0 ++ standard.ingress_global_timestamp) * 1000;
+        now = standard.ingress_global_timestamp * 1000;
 #endif
-        if (standard.ingress_port == CONTROL_PORT || hdr.round.isValid()) {
+        if (standard.ingress_port == CONTROL_PORT) {
             meta.pass.is_control = 1;
         }
         meta.pass.link = standard.ingress_port;
@@ -146,6 +149,7 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 #ifdef HELD_TO_VECTORS
         if (hdr.held.is_question == 1) {
             standard.egress_spec = standard.ingress_port;
+            hdr.bridge.setInvalid();
         } else
 #endif
         if (hdr.round.isValid() || hdr.udp.isValid() && hdr.udp.to == SWITCH_PORT) {
@@ -198,6 +202,27 @@ control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_meta
     Write() write;
 #endif
     Addresses() addresses;
+    Lengths() lengths;
+
+    action tell() {
+        hdr.told.setValid();
+        hdr.told.made = hdr.bridge.made;
+        hdr.told.code = hdr.bridge.code;
+        hdr.told.to = hdr.bridge.to;
+        hdr.told.waited = hdr.bridge.waited;
+        hdr.told.ahead = hdr.bridge.ahead;
+        hdr.told.epoch = hdr.bridge.epoch;
+        hdr.told.seen = hdr.bridge.seen;
+        hdr.told.sent = hdr.bridge.sent;
+        hdr.told.now_high = hdr.bridge.zero_0 ++ hdr.bridge.now_high;
+        hdr.told.now_low = hdr.bridge.now_low;
+        hdr.told.arrived_high = hdr.bridge.zero_1 ++ hdr.bridge.arrived_high;
+        hdr.told.arrived_low = hdr.bridge.arrived_low;
+        hdr.told.age = hdr.bridge.zero_2 ++ hdr.bridge.age;
+        hdr.told.ticket = hdr.bridge.ticket;
+        hdr.told.slice = hdr.bridge.slice;
+        hdr.told.occupancy = hdr.bridge.occupancy;
+    }
 
     apply {
         if (hdr.bridge.isValid() && hdr.bridge.to == TO_ROUND) {
@@ -208,16 +233,18 @@ control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_meta
             hdr.ipv6.setInvalid();
             hdr.udp.setInvalid();
         } else if (hdr.bridge.isValid()) {
+            tell();
+            addresses.apply(hdr, standard.egress_rid);
 #ifdef WRITES_AHEAD
-            if (hdr.bridge.to == TO_SERVERS) {
+            if (hdr.told.to == TO_SERVERS) {
                 write.apply(hdr, standard.egress_rid);
             } else
 #endif
             {
                 replies.apply(hdr);
             }
-            addresses.apply(hdr, standard.egress_rid);
-            if (hdr.bridge.to == TO_NOBODY) {
+            lengths.apply(hdr);
+            if (hdr.told.to == TO_NOBODY) {
                 mark_to_drop(standard);
             }
             if (hdr.udp.length == UDP_BYTES) {

@@ -64,7 +64,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
     }
 
     table rings {
-        key = { hdr.bridge.slice: exact; server: exact; }
+        key = { hdr.told.slice: exact; server: exact; }
         actions = { is_ring; NoAction; }
         default_action = NoAction;
         size = SLICES * SERVERS;
@@ -76,7 +76,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
     }
 
     table groups {
-        key = { hdr.bridge.slice: exact; }
+        key = { hdr.told.slice: exact; }
         actions = { is_group; NoAction; }
         default_action = NoAction;
         size = SLICES;
@@ -100,7 +100,6 @@ control Write(inout headers_t hdr, in bit<16> server) {
         hdr.write.sequence = hdr.sluice.sequence;
         hdr.icrc.setValid();
         hdr.icrc.icrc = 0;
-        hdr.udp.setValid();
         hdr.udp.length = WRITE_BYTES + hdr.sluice.length + padding;
         hdr.sluice.setInvalid();
     }
@@ -109,7 +108,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
         pairs.apply();
         rings.apply();
         groups.apply();
-        ticket = TICKET_OF(hdr.bridge.ticket);
+        ticket = TICKET_OF(hdr.told.ticket);
         /* The servers of a slice take turns: the remainder of the ticket. */
         hash(turn, HashAlgorithm.identity, 32w0, { ticket }, members);
         place = rank - turn;
@@ -133,7 +132,7 @@ control Write(inout headers_t hdr, in bit<16> server) {
             }
             COUNT(written, server);
         } else {
-            hdr.bridge.to = TO_NOBODY;
+            hdr.told.to = TO_NOBODY;
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, and generations
 //! change while tokens are parked. About one packet in six has a wrong field or wrong bytes.
 
+mod halves;
 mod laps;
 mod programs;
 mod servers;
@@ -22,6 +23,7 @@ use sluice_wire::{
 use crate::model::Model;
 use crate::play::{Plane, take};
 use crate::vector::{Scheduler, Shape, Step, Vector};
+pub use halves::halves;
 pub use laps::laps;
 pub use programs::{explore_draconis, explore_idle_draconis, explore_pallas, explore_racksched};
 pub use servers::{SERVERS_SHAPE, explore_servers};
@@ -413,9 +415,7 @@ impl Rack {
     }
 
     fn set_client(&mut self, client: u16) {
-        let start = self.clients[usize::from(client)];
-        let (key, at) = (client_key(client).0, client_at(client));
-        self.take(Step::SetClient { client, key, at, incarnation: incarnation(client).0, start });
+        self.row_of(client, incarnation(client));
     }
 
     fn admit(&mut self, worker: u16) {

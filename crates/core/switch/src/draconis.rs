@@ -124,7 +124,7 @@ impl Scheduler for Draconis {
         let queue = QueueId { slice: sweep.slice, class: self.class_to_sweep(pass, sweep.slice, looked > 0) };
         match self.take(pass, queue) {
             Retrieval::Task(Retrieved { entry: Entry { task, .. }, .. }) => {
-                self.front.sweep_out(&task.submit())
+                self.front.sweep_out(&self.front.whole(&task))
             }
             Retrieval::RunsAway(ticket) => SelfNote::Fix { queue, ticket }.go(),
             Retrieval::Nothing if looked + 1 == self.settings.classes => Verdict::Drop(Refusal::SweepDone),
@@ -156,7 +156,7 @@ impl Scheduler for Draconis {
     /// Tokens never wait.
     fn parked(&self, slice: SliceId) -> Parked {
         let tasks = self.queues(slice.0.into()).flat_map(|s| self.tasks_in(s));
-        Parked { tasks: tasks.map(|task| task.submit()).collect(), ..Parked::default() }
+        Parked { tasks: tasks.map(|task| self.front.whole(&task)).collect(), ..Parked::default() }
     }
 }
 

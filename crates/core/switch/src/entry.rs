@@ -1,6 +1,7 @@
 //! A task that waits in the switch's memory.
 #![expect(clippy::inline_always, reason = "a waiting task is copied to memory at a call that stays one")]
 
+use sluice_wire::sizes::TICKET_MASK;
 use sluice_wire::{
     Age, Attempt, Budget, ClientId, Handle, INLINE_BYTES, Incarnation, Nanos, Payload, Place, Serial,
     SliceId, Submit, TaskId, TaskType,
@@ -12,10 +13,14 @@ pub(crate) const fn cell(ring: usize, ticket: u32, len: u32) -> usize {
     ring * len as usize + (ticket & (len - 1)) as usize
 }
 
-/// A task as an entry of its ring.
+/// A task as an entry of its ring. A stage of the chip has no room for 64 bits of each of 131,072 tasks, so
+/// an entry keeps the lower half of an incarnation only. [`Front::whole`](crate::front::Front::whole) takes
+/// the upper half from the client's row when the task leaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitingTask {
-    incarnation: Incarnation,
+    incarnation_low: u32,
+    /// A column of racks below spines only, which have no rows of clients.
+    incarnation_high: u32,
     sequence: Serial,
     times: Times,
     client: ClientId,
@@ -64,7 +69,8 @@ impl WaitingTask {
     #[inline]
     pub(crate) const fn of(submit: &Submit, arrived: Nanos, kept: Kept) -> Self {
         Self {
-            incarnation: submit.task.incarnation,
+            incarnation_low: submit.task.incarnation.low(),
+            incarnation_high: submit.task.incarnation.high(),
             sequence: submit.task.sequence,
             times: Times::of(arrived, submit.age),
             client: submit.client,
@@ -86,17 +92,31 @@ impl WaitingTask {
         match self.kept {
             _ if self.len as usize <= INLINE_BYTES => Place::Here,
             Kept::Driver => Place::Here,
-            Kept::Ahead => Place::Ahead { slice, ticket },
+            Kept::Ahead => Place::Ahead { slice, ticket: ticket & TICKET_MASK },
             Kept::Client => Place::AtClient,
         }
     }
 
-    /// The task as its client submitted it, without its epoch and key, which were checked when it entered.
+    /// The index of its client's row.
     #[inline]
-    pub(crate) fn submit(&self) -> Submit {
+    pub(crate) const fn client(&self) -> ClientId {
+        self.client
+    }
+
+    /// The upper half of its incarnation, where that has a column.
+    #[inline]
+    pub(crate) const fn incarnation_high(&self) -> u32 {
+        self.incarnation_high
+    }
+
+    /// The task as its client submitted it, given the upper half of its incarnation; without its epoch and
+    /// key, which were checked when it entered.
+    #[inline]
+    pub(crate) fn submit(&self, incarnation_high: u32) -> Submit {
+        let incarnation = Incarnation::of(incarnation_high, self.incarnation_low);
         Submit {
             client: self.client,
-            task: TaskId { incarnation: self.incarnation, sequence: self.sequence },
+            task: TaskId { incarnation, sequence: self.sequence },
             attempt: self.attempt,
             task_type: self.task_type,
             priority: self.priority,
@@ -204,7 +224,7 @@ mod tests {
     /// The age of a task after a wait, as its DISPATCH tells it.
     fn aged(age: Age, wait: Nanos) -> Age {
         let task = WaitingTask::of(&Submit { age, ..Submit::default() }, ARRIVED, Kept::Client);
-        task.submit().age.plus(task.waited(ARRIVED + wait))
+        task.submit(0).age.plus(task.waited(ARRIVED + wait))
     }
 
     #[test]

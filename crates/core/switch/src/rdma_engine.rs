@@ -24,6 +24,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use sluice_wire::sizes::TICKET_MASK;
 use sluice_wire::tables::{RingRow, ServerRow, ServerState, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, INLINE_BYTES, Psn, SLOT_HEAD_BYTES, ServerId, SliceId, Submit};
 
@@ -116,6 +117,7 @@ impl RdmaEngine {
         }
         let members = group.members.len() as u16;
         let copies = if group.copies == 0 { members } else { members.min(group.copies) };
+        let ticket = ticket & TICKET_MASK;
         Some(WriteAhead { slice, ticket, task: submit.task, payload: submit.payload, copies })
     }
 

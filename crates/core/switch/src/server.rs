@@ -114,7 +114,7 @@ impl Scheduler for QueueServer {
         };
         let queued = Queued { wait: task.waited(now), occupancy: self.line(slice).tasks.len() as u32 };
         let place = task.place(slice, 0);
-        self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
+        self.front.dispatch_waiting(pass, &task, place, granted, queued)
     }
 
     /// The first worker whose token waits gets the task; if none waits, the task waits, if there is room.
@@ -145,7 +145,7 @@ impl Scheduler for QueueServer {
             return Verdict::Drop(Refusal::SweepDone);
         }
         match self.line(sweep.slice).take() {
-            Some(task) => self.front.sweep_out(&task.submit()),
+            Some(task) => self.front.sweep_out(&self.front.whole(&task)),
             None => Verdict::Drop(Refusal::SweepDone),
         }
     }
@@ -171,7 +171,7 @@ impl Scheduler for QueueServer {
     fn parked(&self, slice: SliceId) -> Parked {
         let line = &self.slices[slice.0 as usize];
         Parked {
-            tasks: line.tasks.iter().map(WaitingTask::submit).collect(),
+            tasks: line.tasks.iter().map(|task| self.front.whole(task)).collect(),
             tokens: line.tokens.iter().map(|token| (token.worker, token.generation)).collect(),
         }
     }

@@ -95,6 +95,27 @@ impl fmt::Display for Rank {
     }
 }
 
+impl Incarnation {
+    /// The incarnation of these two halves.
+    #[inline]
+    #[must_use]
+    pub const fn of(high: u32, low: u32) -> Self {
+        Self((high as u64) << 32 | low as u64)
+    }
+
+    /// The upper 32 bits.
+    #[inline]
+    pub const fn high(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// The lower 32 bits.
+    #[inline]
+    pub const fn low(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 impl Qpn {
     /// The queue pair with this number; `None` beyond 24 bits.
     pub const fn new(number: u32) -> Option<Self> {
@@ -331,6 +352,17 @@ pub struct TaskId {
     pub incarnation: Incarnation,
     /// The task's number in that start of the client.
     pub sequence: Serial,
+}
+
+impl TaskId {
+    /// What the switch keeps of the id while the task waits: the lower half of its incarnation, and its
+    /// number. A task that waited comes to its worker with another upper half if its client's registration
+    /// ended meanwhile.
+    #[inline]
+    #[must_use]
+    pub const fn kept(self) -> (u32, Serial) {
+        (self.incarnation.low(), self.sequence)
+    }
 }
 
 impl fmt::Display for TaskId {

@@ -18,7 +18,8 @@ pub enum Place {
     Ahead {
         /// The slice whose tasks the ring holds.
         slice: SliceId,
-        /// The task's number in its slice's queue; its slot is this number modulo the ring's length.
+        /// The low bits ([`TICKET_MASK`](crate::sizes::TICKET_MASK)) of the task's number in its slice's
+        /// queue; its slot is this number modulo the ring's length.
         ticket: u32,
     },
     /// With the client only.

@@ -11,6 +11,10 @@ pub const QUOTA_MAX: u8 = 8;
 /// ([`Shape::quota_max`](crate::tables::Shape::quota_max)).
 pub const QUOTA_LIMIT: u8 = 16;
 
+/// The bits of a ticket that a packet tells: its low ones. On a chip the number of a slice (4 bits) lies below
+/// the count in one word, so that the word's low bits are the index of the ticket's cell.
+pub const TICKET_MASK: u32 = (1 << 28) - 1;
+
 /// How many cells a slice's ring of tokens needs. [`QUOTA_MAX`] for each worker is enough while no worker
 /// moves. Twice as many are needed if stale tokens lie beside the live ones until they are swept.
 pub const fn token_cells(workers: u32, for_each: u32) -> u32 {

@@ -35,8 +35,6 @@ pub(crate) struct Entries {
     pub(crate) generations: Vec<Generation>,
     pub(crate) seats: Seats,
     clients: Vec<Option<ClientRow>>,
-    /// The upper halves of the clients' incarnations, also of those that left.
-    lives: Vec<u32>,
     servers: WriteGroups,
 }
 
@@ -56,7 +54,6 @@ impl Entries {
             generations: vec![Generation(0); config.workers.into()],
             seats: Seats::new(&config),
             clients: vec![None; config.clients.into()],
-            lives: vec![0; config.clients.into()],
             servers: WriteGroups::new(&config),
         }
     }
@@ -67,7 +64,7 @@ impl Entries {
         runtime.set_default(&of("sources", "life"), &of("sources", "this_epoch"), &epoch)?;
         for at in own {
             let words = words_of(at);
-            let (is_v4, action, data) = if at.ip[..12] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff] {
+            let (is_v4, action, data) = if is_ipv4(at) {
                 (1, "leave_by_ipv4", words[3..].to_vec())
             } else {
                 (0, "leave_by_ipv6", words.to_vec())
@@ -200,7 +197,7 @@ impl Entries {
 
     fn write_slice(&mut self, runtime: &mut Runtime, slice: SliceId) -> Result<(), Bmv2Error> {
         let open = self.slices[usize::from(slice.0)].open;
-        let is_slice = ("is_slice", vec![vec![u8::from(open)]]);
+        let is_slice = ("is_slice", vec![bytes(slice.0), vec![u8::from(open)]]);
         self.write(runtime, "sources", "slices", vec![bytes(slice.0)], Some(is_slice))
     }
 
@@ -209,8 +206,8 @@ impl Entries {
         let row = slice.map(|slice| (slice, self.slices[usize::from(slice.0)]));
         let in_slice = row.map(|(slice, row)| {
             let full = (self.most(slice, row.limit) as i32).wrapping_neg().to_be_bytes().to_vec();
-            let fits = i32::from(self.servers.fits(slice)).to_be_bytes().to_vec();
-            ("in_slice", vec![bytes(slice.0), vec![u8::from(row.open)], full, fits])
+            let beyond = self.servers.beyond(slice);
+            ("in_slice", vec![bytes(slice.0), vec![u8::from(row.open)], full, bytes(beyond)])
         });
         self.write(runtime, "sources", "types", vec![bytes(of.0)], in_slice)?;
         let hint = row.map(|(_, row)| {
@@ -394,13 +391,10 @@ impl Entries {
         self.write_at(runtime, &egress("addresses", "client_hosts"), vec![index.clone()], swept, |name| {
             egress("addresses", name)
         })?;
-        if let Some(row) = row {
-            self.lives[usize::from(client.0)] = (row.incarnation.0 >> 32) as u32;
-        }
-        // Tasks of a client that left may still wait: their DISPATCHes have no address for the answer.
-        let at = row.map_or(Endpoint { ip: [0; 16], port: 0 }, |row| row.at);
-        let life = self.lives[usize::from(client.0)].to_be_bytes().to_vec();
-        let end = Some(("client_is", end_of(&at).into_iter().chain([life]).collect()));
+        let end = row.map(|row| {
+            let life = ((row.incarnation.0 >> 32) as u32).to_be_bytes().to_vec();
+            ("client_is", end_of(&row.at).into_iter().chain([life]).collect())
+        });
         self.write_at(runtime, &egress("replies", "client_ends"), vec![index.clone()], end, |name| {
             egress("replies", name)
         })?;
@@ -415,11 +409,11 @@ impl Entries {
         Ok(Some(()))
     }
 
-    /// The incarnation of a waiting task, of which the entry has the lower half, and the client's last row the
+    /// The incarnation of a waiting task, of which the entry has the lower half, and the client's row the
     /// other.
     pub(crate) fn incarnation(&self, client: ClientId, low: u32) -> Incarnation {
-        let high = self.lives.get(usize::from(client.0)).copied().unwrap_or_default();
-        Incarnation(u64::from(high) << 32 | u64::from(low))
+        let row = self.clients.get(usize::from(client.0)).and_then(Option::as_ref);
+        Incarnation(row.map_or(0, |row| row.incarnation.0 >> 32 << 32) | u64::from(low))
     }
 
     /// What a SUBMIT of this client has to show.
@@ -503,7 +497,13 @@ fn at_of(index: &[u8], at: &Endpoint) -> Vec<Vec<u8>> {
     [index.to_vec()].into_iter().chain(end_of(at)).collect()
 }
 
+/// Whether an address is an IPv4 address, as IPv4-mapped IPv6.
+fn is_ipv4(at: &Endpoint) -> bool {
+    at.ip[..12] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
+}
+
 /// An address and port, and the Ethernet addresses on the way there.
 fn way_to(at: &Endpoint) -> Vec<Vec<u8>> {
-    end_of(at).into_iter().chain(MACS.map(|mac| mac.to_vec())).collect()
+    let is_ipv4 = vec![u8::from(is_ipv4(at))];
+    end_of(at).into_iter().chain(MACS.map(|mac| mac.to_vec())).chain([is_ipv4]).collect()
 }

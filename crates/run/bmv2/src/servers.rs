@@ -59,10 +59,10 @@ impl WriteGroups {
         members.map(|(server, ring, _)| (server, ring)).collect()
     }
 
-    /// The longest payload that fits a slot of every member; 0 without members.
-    pub(crate) fn fits(&self, slice: SliceId) -> u16 {
+    /// The length of the shortest payload that does not fit a slot of every member; 0 without members.
+    pub(crate) fn beyond(&self, slice: SliceId) -> u16 {
         let shortest = self.members(slice).iter().map(|(_, ring)| longest(ring)).min();
-        shortest.map_or(0, |bytes| bytes.min(BODY_BYTES_MAX) as u16)
+        shortest.map_or(0, |bytes| bytes.min(BODY_BYTES_MAX) as u16 + 1)
     }
 }
 

@@ -24,11 +24,13 @@ use super::scenario::Scenario;
 /// One start of a worker process.
 pub(super) type Life = u64;
 
-/// The key of a task in the oracle's records.
-pub(super) type TaskKey = (Incarnation, u32);
+/// The key of a task in the oracle's records. A task that waited while its client's row went leaves the switch
+/// under another id, and is the same task.
+pub(super) type TaskKey = (u32, u32);
 
 pub(super) const fn key(task: TaskId) -> TaskKey {
-    (task.incarnation, task.sequence.0)
+    let (incarnation, Serial(sequence)) = task.kept();
+    (incarnation, sequence)
 }
 
 /// How a task ended at its client.
@@ -151,6 +153,7 @@ impl Tally {
 
 #[derive(Debug, Default)]
 struct TaskRecord {
+    task: TaskId,
     submitted: Nanos,
     attempts: u32,
     /// Whether the task's client asked for one try only.
@@ -160,6 +163,8 @@ struct TaskRecord {
     /// The workers' lives that refused the task as late.
     refused_in: Vec<Life>,
     runs: Vec<Life>,
+    /// The runs of the task under another id: their lives cannot say later whether they know it.
+    renamed: Vec<Life>,
     /// The runs that have ended, with their times.
     ended: Vec<(Life, Nanos)>,
     ending: Option<Ending>,
@@ -193,7 +198,7 @@ impl Oracle {
     }
 
     pub(super) fn submitted(&mut self, now: Nanos, task: TaskId) -> Result<(), String> {
-        let fate = TaskRecord { submitted: now, ..TaskRecord::default() };
+        let fate = TaskRecord { task, submitted: now, ..TaskRecord::default() };
         match self.fates.insert(key(task), fate) {
             Some(_) => Err(format!("task {task} was taken on twice")),
             None => Ok(()),
@@ -255,10 +260,10 @@ impl Oracle {
 
     /// A worker starts to run a task on these bytes.
     pub(super) fn started(&mut self, life: Life, task: TaskId, payload: &Payload) -> Result<(), String> {
-        if *payload != request(task) {
+        let fate = self.fate(task)?;
+        if *payload != request(fate.task) {
             return Err(format!("promise 5: task {task} was run on other bytes: {payload:?}"));
         }
-        let fate = self.fate(task)?;
         if fate.runs.contains(&life) {
             return Err(format!("promise 2: task {task} was run twice in the worker's life {life:x}"));
         }
@@ -266,6 +271,9 @@ impl Oracle {
             return Err(format!("promise 9: task {task} runs in the life {life:x} that called it late"));
         }
         fate.runs.push(life);
+        if fate.task != task {
+            fate.renamed.push(life);
+        }
         if fate.runs.len() > fate.attempts as usize {
             return Err(format!(
                 "promise 2: task {task} ran {} times on {} tries",
@@ -296,6 +304,9 @@ impl Oracle {
         task: TaskId,
     ) -> Result<(), String> {
         let fate = self.fate(task)?;
+        if fate.task != task || fate.renamed.contains(&life) {
+            return Ok(());
+        }
         let ended = fate.ended.iter().find(|(of, _)| *of == life).map(|(_, at)| *at);
         if fate.runs.contains(&life) && ended.is_none_or(|at| now < at + remembers) {
             return Err(format!("promise 2: task {task} is said to be forgotten in the life that knows it"));
@@ -357,7 +368,7 @@ impl Oracle {
 
     /// A client was restarted: no submitter waits for its old tasks.
     pub(super) fn abandoned(&mut self, incarnation: Incarnation) {
-        for (_, fate) in self.fates.range_mut((incarnation, 0)..=(incarnation, u32::MAX)) {
+        for (_, fate) in self.fates.range_mut((incarnation.low(), 0)..=(incarnation.low(), u32::MAX)) {
             fate.abandoned |= fate.ending.is_none();
         }
     }
@@ -370,7 +381,7 @@ impl Oracle {
     /// The final check: each task has ended. Returns the counts.
     pub(super) fn close(&self) -> Result<Tally, String> {
         let mut tally = Tally::default();
-        for ((incarnation, sequence), fate) in &self.fates {
+        for fate in self.fates.values() {
             tally.submitted += 1;
             tally.run_again += fate.runs.len().saturating_sub(1) as u64;
             match fate.ending {
@@ -382,8 +393,7 @@ impl Oracle {
                 Some(Ending::Unknown(_)) => tally.unknown += 1,
                 None if fate.abandoned => tally.abandoned += 1,
                 None => {
-                    let task = TaskId { incarnation: *incarnation, sequence: Serial(*sequence) };
-                    return Err(format!("promise 1: task {task} never ended"));
+                    return Err(format!("promise 1: task {} never ended", fate.task));
                 }
             }
         }

@@ -133,9 +133,9 @@ impl TaskNames {
         self.0.push((incarnation, client));
     }
 
-    /// The name of a task.
+    /// The name of a task, also of one that left the switch without the upper half of its incarnation.
     pub(super) fn task(&self, task: TaskId) -> String {
-        let Some(place) = self.0.iter().position(|(life, _)| *life == task.incarnation) else {
+        let Some(place) = self.0.iter().position(|(life, _)| life.low() == task.incarnation.low()) else {
             return task.to_string();
         };
         let client = self.0[place].1;

@@ -3,6 +3,10 @@
 //!
 //! Tasks and replies are stored in the order in which they ended. A hash table of ticket numbers finds a
 //! task. A task takes about 32 bytes beside its reply.
+//!
+//! A task that waited in the switch while its client's registration ended comes with another upper half of its
+//! incarnation. So tasks count as the same if [`TaskId::kept`] is, and such a repeat is answered as too old to
+//! tell: it does not run again, and nobody gets another client's reply.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -89,7 +93,11 @@ impl Finished {
     /// The answer to a repeat of this task; `None` if the task has not ended here.
     #[inline]
     pub(super) fn find(&self, task: TaskId) -> Option<KeptReply> {
-        let ticket = *self.tickets.find(spread(task), |ticket| self.task(*ticket) == Some(task))?;
+        let is_same = |known: TaskId| known.kept() == task.kept();
+        let ticket = *self.tickets.find(spread(task), |ticket| self.task(*ticket).is_some_and(is_same))?;
+        if self.task(ticket) != Some(task) {
+            return Some(KeptReply { status: ReplyStatus::Old, ..KeptReply::GONE });
+        }
         let age = self.first.wrapping_add(self.tasks.len() as u32).wrapping_sub(ticket) as usize;
         let reply = self.replies.len().checked_sub(age).and_then(|index| self.replies.get(index));
         Some(
@@ -180,10 +188,11 @@ fn long_bytes(reply: &KeptReply) -> usize {
     if handle == Handle::NONE { 0 } else { reply.payload.total().max(len.into()) as usize }
 }
 
-/// A hash that is the same in every run. Incarnations are random already; the function spreads sequence
-/// numbers over all bits.
+/// A hash that is the same in every run, of what the switch keeps of an id. Incarnations are random already;
+/// the function spreads sequence numbers over all bits.
 fn spread(task: TaskId) -> u64 {
-    let mixed = task.incarnation.0 ^ u64::from(task.sequence.0).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let (incarnation, sequence) = task.kept();
+    let mixed = u64::from(incarnation) ^ u64::from(sequence.0).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     mixed ^ (mixed >> 32)
 }
@@ -276,6 +285,14 @@ mod tests {
             }
             assert_eq!(table.find(task(0)).map(|kept| kept.status), Some(ReplyStatus::Done), "{per_second}");
         }
+    }
+
+    #[test]
+    fn a_task_that_lost_half_of_its_incarnation_is_known_and_its_reply_is_not_given_away() {
+        let (table, _) = filled(3);
+        let other = TaskId { incarnation: Incarnation::of(9, 7), ..task(2) };
+        assert_eq!(table.find(other).map(|kept| kept.status), Some(ReplyStatus::Old));
+        assert!(table.find(TaskId { incarnation: Incarnation::of(9, 8), ..task(2) }).is_none());
     }
 
     #[test]

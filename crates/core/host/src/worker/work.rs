@@ -138,7 +138,8 @@ impl Work {
 
     /// Whether a task is held or has been finished.
     pub(super) fn knows(&self, task: TaskId) -> bool {
-        self.held.iter().any(|held| held.task == task) || self.finished.find(task).is_some()
+        let kept = task.kept();
+        self.held.iter().any(|held| held.task.kept() == kept) || self.finished.find(task).is_some()
     }
 
     /// Drops tasks that finished longer ago than the retry horizon.
@@ -150,8 +151,10 @@ impl Work {
     /// whether the task was known.
     pub(super) fn repeat(&mut self, dispatch: &Dispatch, sender: Sender, out: &mut Vec<Action>) -> bool {
         let asker = Asker::of(dispatch);
-        if let Some(held) = self.held.iter_mut().find(|held| held.task == dispatch.task) {
-            if asker.attempt > held.asker.attempt {
+        let kept = dispatch.task.kept();
+        if let Some(held) = self.held.iter_mut().find(|held| held.task.kept() == kept) {
+            // A held task that came with another incarnation answers under that one.
+            if asker.attempt > held.asker.attempt && held.task == dispatch.task {
                 held.asker = asker;
             }
         } else if let Some(kept) = self.finished.find(dispatch.task) {

@@ -165,7 +165,7 @@ impl Draconis {
         let Retrieved { entry: Entry { ticket, class, task }, left } = *found;
         let queued = Queued { wait: task.waited(now), occupancy: left };
         let place = task.place(queue.slice, ticket);
-        let verdict = self.front.dispatch_from(pass, &task.submit(), place, granted, queued);
+        let verdict = self.front.dispatch_waiting(pass, &task, place, granted, queued);
         self.count_left(pass, queue.slice, class);
         verdict
     }

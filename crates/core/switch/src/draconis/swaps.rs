@@ -103,7 +103,7 @@ impl Draconis {
     ) -> Verdict {
         self.front.note_granted(pass, granted);
         let carrier = Carrier::new(slice, granted.worker, granted.generation);
-        carried_on(now, carrier.with(entry.class, entry.ticket.wrapping_add(1)), &entry.task)
+        self.carried_on(now, carrier.with(entry.class, entry.ticket.wrapping_add(1)), &entry.task)
     }
 
     /// A carried task comes to its next place.
@@ -217,7 +217,7 @@ impl Draconis {
         if self.suits(now, queue.slice, granted, &old) {
             return self.give(pass, now, queue, granted, &Retrieved { entry: old, left });
         }
-        carried_on(now, carrier.swapped().with(old.class, at.wrapping_add(1)), &old.task)
+        self.carried_on(now, carrier.swapped().with(old.class, at.wrapping_add(1)), &old.task)
     }
 
     /// Sets the add pointer back to its ticket; then the carried task recirculates.
@@ -280,7 +280,7 @@ impl Draconis {
         let entry = self.entries.branch(pass, cell(s, at, self.cells), leaves, hole);
         if leaves(entry) {
             self.count_left(pass, sweep.slice, entry.class);
-            return self.front.sweep_out(&entry.task.submit());
+            return self.front.sweep_out(&self.front.whole(&entry.task));
         }
         again(SET)
     }
@@ -302,13 +302,13 @@ impl Draconis {
     fn swaps_most(&self) -> u8 {
         self.swaps.as_ref().map_or(0, |swaps| swaps.swapping.most)
     }
-}
 
-/// Recirculates a task, taken from the queue, in its carrier.
-fn carried_on(now: Nanos, carrier: Carrier, task: &WaitingTask) -> Verdict {
-    let arrived = now.since(task.waited(now));
-    let memo = TaskNote::Carried(carrier).memo();
-    Verdict::Again(Circulating { cargo: Cargo::Task(task.submit()), arrived, memo })
+    /// Recirculates a task, taken from the queue, in its carrier.
+    fn carried_on(&self, now: Nanos, carrier: Carrier, task: &WaitingTask) -> Verdict {
+        let arrived = now.since(task.waited(now));
+        let memo = TaskNote::Carried(carrier).memo();
+        Verdict::Again(Circulating { cargo: Cargo::Task(self.front.whole(task)), arrived, memo })
+    }
 }
 
 /// Recirculates a carried task once more.

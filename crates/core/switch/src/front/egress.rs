@@ -7,6 +7,7 @@ use sluice_wire::{
 };
 
 use super::{Front, Granted, Queued};
+use crate::entry::WaitingTask;
 use crate::pipeline::Pass;
 use crate::program::Verdict;
 use crate::refusal::Refusal;
@@ -27,10 +28,38 @@ impl Front {
         self.dispatch_from(pass, submit, Place::Here, granted, queued)
     }
 
+    /// The task of an entry, as its client submitted it. The upper half of its incarnation is that of the
+    /// client's row: zero if the client has left, another client's if its index was given away. Whoever
+    /// still waits for the task is registered. A rack below spines has no rows of clients, and a column for
+    /// that half.
+    #[inline(always)]
+    pub(crate) fn whole(&self, task: &WaitingTask) -> Submit {
+        let high = if self.below_spines {
+            task.incarnation_high()
+        } else {
+            self.tables.client(task.client()).map_or(0, |row| row.incarnation.high())
+        };
+        task.submit(high)
+    }
+
+    /// Sends a task that has waited to the worker.
+    #[inline(always)]
+    pub(crate) fn dispatch_waiting(
+        &mut self,
+        pass: &mut Pass,
+        task: &WaitingTask,
+        place: Place,
+        granted: Granted,
+        queued: Queued,
+    ) -> Verdict {
+        let submit = self.whole(task);
+        self.dispatch_from(pass, &submit, place, granted, queued)
+    }
+
     /// Sends the task to the worker, with the worker's counters and the state of the queue (in-band
     /// telemetry). `place` says where the task's bytes are.
     #[inline(always)]
-    pub(crate) fn dispatch_from(
+    fn dispatch_from(
         &mut self,
         pass: &mut Pass,
         submit: &Submit,
@@ -177,11 +206,12 @@ impl Front {
 
     /// A token takes a task of the slice whose budget is spent: refuses the task, and recirculates the token
     /// with this memo. The client may no longer be registered.
-    pub(crate) fn late(&mut self, slice: SliceId, submit: &Submit, token: u64) -> Verdict {
+    pub(crate) fn late(&mut self, slice: SliceId, task: &WaitingTask, token: u64) -> Verdict {
         self.refused_late[usize::from(slice.0)] += 1;
+        let submit = self.whole(task);
         Verdict::Late {
-            to: self.submitter(submit, None).unwrap_or_default(),
-            reject: self.refusal_of(submit, RejectReason::Late),
+            to: self.submitter(&submit, None).unwrap_or_default(),
+            reject: self.refusal_of(&submit, RejectReason::Late),
             payload: submit.payload.handle,
             token,
         }

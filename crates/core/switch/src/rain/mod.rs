@@ -188,7 +188,7 @@ impl Scheduler for Rain {
     fn parked(&self, slice: SliceId) -> Parked {
         let token = |token: ParkedToken| (token.worker, token.generation);
         Parked {
-            tasks: self.memory.tasks.waiting(slice).map(|task| task.submit()).collect(),
+            tasks: self.memory.tasks.waiting(slice).map(|task| self.front.whole(&task)).collect(),
             tokens: self.memory.tokens.parked(slice).map(token).collect(),
         }
     }
@@ -246,7 +246,7 @@ impl Rain {
             return self.late(pass, slice, task, (granted, rank));
         }
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
-        self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
+        self.front.dispatch_waiting(pass, &task, place, granted, queued)
     }
 
     /// Refuses a task whose budget is spent. The token that took it is noted as granted, and meets the queue
@@ -263,7 +263,7 @@ impl Rain {
     ) -> Verdict {
         self.front.note_granted(pass, granted);
         let Granted { worker, generation, .. } = granted;
-        self.front.late(slice, &task.submit(), ReturningToken { worker, generation, rank }.memo())
+        self.front.late(slice, &task, ReturningToken { worker, generation, rank }.memo())
     }
 
     /// The token of a note, as granted; or the reason for which the note changes nothing. Meanwhile the

@@ -151,11 +151,11 @@ impl Selective {
             self.front.note_granted(pass, granted);
             let Granted { worker, generation, .. } = granted;
             let token = Round::Token { worker, generation, step: TokenStep::Look };
-            return self.front.late(slice, &task.submit(), token.memo());
+            return self.front.late(slice, &task, token.memo());
         }
         let place = task.place(slice, self.tasks.name(ring, ticket));
         let queued = Queued { wait: task.waited(now), occupancy: left };
-        self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
+        self.front.dispatch_waiting(pass, &task, place, granted, queued)
     }
 
     /// The token parks; returns whether a task that it serves waits.
@@ -341,7 +341,7 @@ impl Scheduler for Selective {
     fn parked(&self, slice: SliceId) -> Parked {
         let token = |token: ParkedToken| (token.worker, token.generation);
         Parked {
-            tasks: self.tasks.listed(slice).map(|task| task.submit()).collect(),
+            tasks: self.tasks.listed(slice).map(|task| self.front.whole(&task)).collect(),
             tokens: self.tokens.listed(slice).map(token).collect(),
         }
     }

@@ -100,7 +100,7 @@ impl Rain {
         } else {
             tasks.take::<false>(pass, sweep.slice, 0)
         };
-        self.front.sweep_out(&task.submit())
+        self.front.sweep_out(&self.front.whole(&task))
     }
 }
 
@@ -150,7 +150,7 @@ impl Selective {
             return Verdict::Drop(Refusal::SweepDone);
         };
         let (task, _) = self.tasks.pop(pass, self.tasks.of(sweep.slice, class));
-        self.front.sweep_out(&task.submit())
+        self.front.sweep_out(&self.front.whole(&task))
     }
 }
 

@@ -10,6 +10,7 @@ mod draconis_policies;
 mod engine;
 mod fabric;
 mod front;
+mod halves;
 mod horus;
 mod layouts;
 mod pallas;

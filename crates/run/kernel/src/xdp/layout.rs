@@ -256,7 +256,8 @@ impl Queue {
 pub(super) struct Cell {
     pub(super) word: u64,
     times: u64,
-    incarnation: [u8; 8],
+    incarnation_high: [u8; 4],
+    incarnation_low: [u8; 4],
     sequence: [u8; 4],
     attempt: [u8; 2],
     length: [u8; 2],
@@ -269,11 +270,17 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub(super) const fn task(&self) -> TaskInRing {
+    pub(super) const fn client(&self) -> ClientId {
+        ClientId(u16::from_be_bytes(self.client))
+    }
+
+    /// The task, as it would leave now: the upper half of its incarnation is its client's, if that has a row.
+    pub(super) fn task(&self, client: Option<ClientRow>) -> TaskInRing {
+        let high = client.map_or(0, |row| row.incarnation.high());
         TaskInRing {
-            client: ClientId(u16::from_be_bytes(self.client)),
+            client: self.client(),
             task: TaskId {
-                incarnation: Incarnation(u64::from_be_bytes(self.incarnation)),
+                incarnation: Incarnation::of(high, u32::from_be_bytes(self.incarnation_low)),
                 sequence: Serial(u32::from_be_bytes(self.sequence)),
             },
             attempt: u16::from_be_bytes(self.attempt),

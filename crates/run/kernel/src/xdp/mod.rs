@@ -27,17 +27,17 @@ use aya::programs::{TestRun as _, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfLoader};
 use sluice_switch::{Config, Refusal};
 use sluice_switchd::switch::Count;
-use sluice_wire::{Epoch, Nanos, ParseError, SliceId, Sweep, Term, encode, encoded_len};
+use sluice_wire::{ClientId, Epoch, Nanos, ParseError, SliceId, Sweep, Term, encode, encoded_len};
 use zerocopy::IntoBytes as _;
 
 use crate::KernelError;
 pub use driver::{XdpDriver, XdpOptions, detach};
 use failing::{chain, errno, failed};
-use layout::{Cell, LAYOUT_VERSION, Layout, Life, MapShape, Queue, WorkerCounters};
+use layout::{Cell, Client, LAYOUT_VERSION, Layout, Life, MapShape, Queue, WorkerCounters};
 pub use layout::{SliceQueue, TaskInRing, TokenInRing};
 pub use links::AttachMode;
 use links::PROGRAM;
-use maps::{Maps, Values};
+use maps::{Maps, Table, Values};
 use pins::Pins;
 pub use server_rows::HostPath;
 use server_rows::Servers;
@@ -326,7 +326,9 @@ impl XdpSwitch {
         };
         let queue: Queue = self.maps.queues.get(slice.0.into());
         let [tasks, tokens] = queue.waiting();
-        let tasks = tasks.into_iter().map(|number| cell(number).task());
+        let row = |client: ClientId| self.maps.rows::<Client>(Table::Clients, client.0.into()).holds().row();
+        let task = |cell: Cell| cell.task(row(cell.client()));
+        let tasks = tasks.into_iter().map(|number| task(cell(number)));
         let tokens = tokens.into_iter().map(|number| cell(number).token());
         SliceQueue { tasks: tasks.collect(), tokens: tokens.collect() }
     }

@@ -12,6 +12,7 @@ use sluice_events::Address;
 use sluice_nodes::names;
 use sluice_switch::{Program, WriteAhead};
 use sluice_testbed::Testbed;
+use sluice_wire::sizes::TICKET_MASK;
 use sluice_wire::tables::RingRow;
 use sluice_wire::{Dispatch, Nanos, Place, Psn, Qpn, SliceId};
 
@@ -159,7 +160,8 @@ impl Servers {
         let Place::Ahead { slice, ticket } = dispatch.place else { return Some(Nanos(0)) };
         let ring = self.ring_of(slice, self.of(worker)?);
         let since = self.since[ring]?;
-        let is_there = ticket.wrapping_sub(since) <= u32::MAX / 2 && self.has_come(ring, ticket);
+        let passed = ticket.wrapping_sub(since) & TICKET_MASK;
+        let is_there = passed <= TICKET_MASK / 2 && self.has_come(ring, ticket);
         is_there.then(|| Nanos((f64::from(dispatch.payload.len) * self.copy_ps_a_byte / 1e3) as u64))
     }
 
