@@ -13,11 +13,13 @@ use sluice_conformance::explore::{
     explore, explore_draconis, explore_hours, explore_idle_draconis, explore_pallas, explore_racksched,
     explore_servers, explore_targets, halves, laps,
 };
-use sluice_conformance::{Scheduler, Vector};
+use sluice_conformance::{TestedProgram, Vector};
 
 fn main() -> Result<()> {
     let named: Vec<String> = args().skip(1).collect();
-    for program in [Scheduler::Rain, Scheduler::Draconis, Scheduler::Pallas, Scheduler::RackSched] {
+    for program in
+        [TestedProgram::Rain, TestedProgram::Draconis, TestedProgram::Pallas, TestedProgram::RackSched]
+    {
         let name = program.policy().split(':').next().unwrap_or_default();
         if named.is_empty() || named.iter().any(|named| named == name) {
             write(program, &vectors_of(program, name))?;
@@ -27,16 +29,16 @@ fn main() -> Result<()> {
 }
 
 /// The vectors of a program, without those made by hand.
-fn vectors_of(program: Scheduler, name: &str) -> Vec<Vector> {
+fn vectors_of(program: TestedProgram, name: &str) -> Vec<Vector> {
     match program {
-        Scheduler::Rain => rain(),
-        Scheduler::Draconis => {
+        TestedProgram::Rain => rain(),
+        TestedProgram::Draconis => {
             let idle = cover_program("idle", explore_idle_draconis, 0..20, 200);
             let idle = idle.into_iter().filter(|walk| walk.about.contains("recirculated tokens"));
             other(name, explore_draconis, 0).into_iter().chain(idle).collect()
         }
-        Scheduler::Pallas => other(name, explore_pallas, 3),
-        Scheduler::RackSched => other(name, explore_racksched, 1),
+        TestedProgram::Pallas => other(name, explore_pallas, 3),
+        TestedProgram::RackSched => other(name, explore_racksched, 1),
     }
 }
 
@@ -57,7 +59,7 @@ fn rain() -> Vec<Vector> {
 }
 
 /// Replaces the vectors of a program.
-fn write(program: Scheduler, vectors: &[Vector]) -> Result<()> {
+fn write(program: TestedProgram, vectors: &[Vector]) -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../targets/vectors");
     let folder = folder.join(program.folder());
     fs::create_dir_all(&folder)?;

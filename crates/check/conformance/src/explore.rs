@@ -22,7 +22,7 @@ use sluice_wire::{
 
 use crate::model::Model;
 use crate::play::{Plane, take};
-use crate::vector::{Scheduler, Shape, Step, Vector};
+use crate::vector::{Shape, Step, TestedProgram, Vector};
 pub use halves::halves;
 pub use laps::laps;
 pub use programs::{explore_draconis, explore_idle_draconis, explore_pallas, explore_racksched};
@@ -41,7 +41,7 @@ pub const SHAPE: Shape = Shape {
     replay_cells: 16,
     counters_start: u32::MAX - 7,
     servers: 0,
-    program: Scheduler::Rain,
+    program: TestedProgram::Rain,
     polls_ahead: 0,
 };
 
@@ -147,7 +147,7 @@ impl Rack {
             6 => u64::from(self.below(1_000_000_000)),
             _ => u64::from(self.below(4_000_000_000)) * self.pause_unit_ns,
         };
-        if self.vector.shape.program == Scheduler::RackSched && self.below(4) == 0 {
+        if self.vector.shape.program == TestedProgram::RackSched && self.below(4) == 0 {
             return self.reply();
         }
         // Long spells of tokens or tasks drive the queue to either side.

@@ -15,7 +15,7 @@ use sluice_wire::{
 
 use crate::play::Plane;
 use crate::sent::Sent;
-use crate::vector::{FinalSlice, FinalState, FinalTask, FinalWorker, Scheduler, Shape};
+use crate::vector::{FinalSlice, FinalState, FinalTask, FinalWorker, Shape, TestedProgram};
 
 /// A program in the model.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Model {
         Self {
             program: Choice::parse(shape.program.policy()).expect("a program of ours").build(config),
             config,
-            counts_notes: shape.program != Scheduler::Rain,
+            counts_notes: shape.program != TestedProgram::Rain,
             malformed: [0; ParseError::ALL.len()],
             counts: BTreeMap::new(),
             has_servers: shape.servers > 0,

@@ -120,7 +120,7 @@ pub struct Shape {
     pub servers: u16,
     /// The program that the switch runs.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub program: Scheduler,
+    pub program: TestedProgram,
     /// How many idle polls there seem to have been.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub polls_ahead: u32,
@@ -129,7 +129,7 @@ pub struct Shape {
 /// The program that a vector is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scheduler {
+pub enum TestedProgram {
     #[default]
     Rain,
     Draconis,
@@ -137,7 +137,7 @@ pub enum Scheduler {
     RackSched,
 }
 
-impl Scheduler {
+impl TestedProgram {
     /// The folder of its vectors below that of all vectors: Rain's are in the latter.
     pub const fn folder(self) -> &'static str {
         match self {

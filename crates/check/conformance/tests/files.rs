@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use sluice_conformance::model::Model;
-use sluice_conformance::{Scheduler, Vector, all, play};
+use sluice_conformance::{TestedProgram, Vector, all, play};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../targets/vectors")
@@ -13,7 +13,9 @@ fn folder() -> PathBuf {
 #[test]
 fn the_model_does_what_the_vectors_say() {
     let vectors = all(&folder()).unwrap_or_else(|why| panic!("{why}"));
-    for program in [Scheduler::Rain, Scheduler::Draconis, Scheduler::Pallas, Scheduler::RackSched] {
+    for program in
+        [TestedProgram::Rain, TestedProgram::Draconis, TestedProgram::Pallas, TestedProgram::RackSched]
+    {
         let of_it = vectors.iter().filter(|vector| vector.shape.program == program).count();
         assert!(of_it > 5, "there are {of_it} of {program:?}");
     }

@@ -14,7 +14,7 @@ use crate::error::Bmv2Error;
 use crate::program::P4Program;
 use crate::registers::{OWN, egress, of};
 use crate::runtime::Runtime;
-use crate::seats::{Change, Seat, Seats, share};
+use crate::seats::{SeatChange, SeatPlace, SeatTable, share};
 use crate::servers::WriteGroups;
 use crate::sizes::{bits, draw_bits};
 
@@ -33,7 +33,7 @@ pub(crate) struct Entries {
     pub(crate) workers: Vec<Option<WorkerRow>>,
     /// The generations that tokens must have to be used.
     pub(crate) generations: Vec<Generation>,
-    pub(crate) seats: Seats,
+    pub(crate) seats: SeatTable,
     clients: Vec<Option<ClientRow>>,
     servers: WriteGroups,
 }
@@ -52,7 +52,7 @@ impl Entries {
             types: vec![None; config.types.into()],
             workers: vec![None; config.workers.into()],
             generations: vec![Generation(0); config.workers.into()],
-            seats: Seats::new(&config),
+            seats: SeatTable::new(&config),
             clients: vec![None; config.clients.into()],
             servers: WriteGroups::new(&config),
         }
@@ -235,7 +235,7 @@ impl Entries {
         runtime: &mut Runtime,
         worker: WorkerId,
         row: Option<WorkerRow>,
-    ) -> Result<Option<Change>, Bmv2Error> {
+    ) -> Result<Option<SeatChange>, Bmv2Error> {
         let is_out = row.is_some_and(|row| row.slice.0 >= self.config.slices);
         if worker.0 >= self.config.workers || is_out {
             return Ok(None);
@@ -281,7 +281,7 @@ impl Entries {
         &mut self,
         runtime: &mut Runtime,
         worker: WorkerId,
-        change: Change,
+        change: SeatChange,
     ) -> Result<(), Bmv2Error> {
         if !self.program.has_seats() {
             return Ok(());
@@ -322,7 +322,7 @@ impl Entries {
     fn write_choices(&mut self, runtime: &mut Runtime, slice: SliceId) -> Result<(), Bmv2Error> {
         let (workers, draw_bits) = (self.seats.of(slice).to_vec(), draw_bits(&self.config));
         let seats = workers.len() as u16;
-        let index = |position| self.seats.index(Seat { slice, position });
+        let index = |position| self.seats.index(SeatPlace { slice, position });
         let first = |draw| {
             let position = share(draw, seats, draw_bits);
             ("first_is", vec![bytes(index(position)), bytes(position.wrapping_sub(seats))])

@@ -1,4 +1,4 @@
-//! The seats of workers, from which tasks are pushed: the rows of Pallas' schedule and of RackSched's choices.
+//! The seats of workers, from which tasks are pushed: rows of Pallas' schedule and of RackSched's choices.
 //!
 //! A worker has a seat while its row is open. When it leaves, the last worker of the slice takes its seat.
 
@@ -10,28 +10,28 @@ use crate::sizes::bits;
 
 /// The workers of each slice, in the order of their seats.
 #[derive(Debug)]
-pub(crate) struct Seats {
+pub(crate) struct SeatTable {
     slices: Vec<Vec<WorkerId>>,
     per_slice: u16,
 }
 
 /// How a new row changed the seats.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Change {
+pub(crate) struct SeatChange {
     /// The seat that the worker left, and the seat whose worker moved there, perhaps the same.
-    pub(crate) left: Option<(Seat, Seat)>,
+    pub(crate) left: Option<(SeatPlace, SeatPlace)>,
     /// The seat that the worker got.
-    pub(crate) taken: Option<Seat>,
+    pub(crate) taken: Option<SeatPlace>,
 }
 
 /// A seat of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct SeatPlace {
     pub(crate) slice: SliceId,
     pub(crate) position: u16,
 }
 
-impl Seats {
+impl SeatTable {
     pub(crate) fn new(config: &Config) -> Self {
         let per_slice = 1 << bits(config.workers.into());
         Self { slices: vec![Vec::new(); config.slices.into()], per_slice }
@@ -43,39 +43,39 @@ impl Seats {
     }
 
     /// The seat of a worker, if it has one.
-    pub(crate) fn seat(&self, worker: WorkerId) -> Option<Seat> {
+    pub(crate) fn seat(&self, worker: WorkerId) -> Option<SeatPlace> {
         let place = |workers: &Vec<WorkerId>| workers.iter().position(|seated| *seated == worker);
         let mut places = self.slices.iter().map(place).zip(0..);
-        places.find_map(|(at, slice)| Some(Seat { slice: SliceId(slice), position: at? as u16 }))
+        places.find_map(|(at, slice)| Some(SeatPlace { slice: SliceId(slice), position: at? as u16 }))
     }
 
     /// The worker of a seat, if it is taken.
-    pub(crate) fn worker(&self, seat: Seat) -> Option<WorkerId> {
+    pub(crate) fn worker(&self, seat: SeatPlace) -> Option<WorkerId> {
         self.of(seat.slice).get(usize::from(seat.position)).copied()
     }
 
     /// The number of a seat among all slices' seats.
-    pub(crate) const fn index(&self, seat: Seat) -> u16 {
+    pub(crate) const fn index(&self, seat: SeatPlace) -> u16 {
         seat.slice.0 * self.per_slice + seat.position
     }
 
     /// Changes the seats as a worker's row says.
-    pub(crate) fn set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) -> Change {
+    pub(crate) fn set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) -> SeatChange {
         let (held, wanted) = (self.seat(worker), row.filter(|row| row.open).map(|row| row.slice));
         if held.map(|seat| seat.slice) == wanted {
-            return Change::default();
+            return SeatChange::default();
         }
         let left = held.map(|seat| {
             let workers = &mut self.slices[usize::from(seat.slice.0)];
             workers.swap_remove(seat.position.into());
-            (seat, Seat { position: workers.len() as u16, ..seat })
+            (seat, SeatPlace { position: workers.len() as u16, ..seat })
         });
         let taken = wanted.map(|slice| {
             let workers = &mut self.slices[usize::from(slice.0)];
             workers.push(worker);
-            Seat { slice, position: workers.len() as u16 - 1 }
+            SeatPlace { slice, position: workers.len() as u16 - 1 }
         });
-        Change { left, taken }
+        SeatChange { left, taken }
     }
 }
 
@@ -106,7 +106,7 @@ impl Draws {
 
 /// The place of a draw among so many shares.
 pub(crate) fn share(draw: u16, shares: u16, draw_bits: u32) -> u16 {
-    (u32::from(draw) * u32::from(shares) >> draw_bits) as u16
+    ((u32::from(draw) * u32::from(shares)) >> draw_bits) as u16
 }
 
 /// The first draw of a share.

@@ -18,7 +18,7 @@ use crate::frames::{Frames, packet_in};
 use crate::program::P4Program;
 use crate::registers::{COUNTERS, MALFORMED, NUMBERS, OWN, WRITTEN, of, registers};
 use crate::runtime::Runtime;
-use crate::seats::{Draws, Seat};
+use crate::seats::{Draws, SeatPlace};
 use crate::sizes::{definitions, draw_bits};
 use crate::tools::tool;
 
@@ -211,7 +211,7 @@ impl Bmv2Switch {
     }
 
     /// The worker of a slice's last seat takes another seat, and its load comes along.
-    fn move_load(&mut self, seat: Seat, from: Seat) -> Result<(), Bmv2Error> {
+    fn move_load(&mut self, seat: SeatPlace, from: SeatPlace) -> Result<(), Bmv2Error> {
         if self.program != P4Program::RackSched {
             return Ok(());
         }
@@ -221,7 +221,7 @@ impl Bmv2Switch {
     }
 
     /// Sets what RackSched knows of a worker's queue.
-    fn set_load(&mut self, seat: Seat, load: u32) -> Result<(), Bmv2Error> {
+    fn set_load(&mut self, seat: SeatPlace, load: u32) -> Result<(), Bmv2Error> {
         if self.program != P4Program::RackSched {
             return Ok(());
         }

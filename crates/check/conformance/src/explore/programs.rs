@@ -6,30 +6,30 @@ use sluice_wire::{
 };
 
 use super::{CLIENTS, Rack, SHAPE, WORKERS, client_at, elsewhere, incarnation, worker_at};
-use crate::vector::{Scheduler, Shape, Vector};
+use crate::vector::{Shape, TestedProgram, Vector};
 
 /// So many polls before a retrieve pointer is put back.
 const POLLS_AHEAD: u32 = (1 << 16) - 2;
 
 /// A vector of Draconis.
 pub fn explore_draconis(seed: u64, steps: usize) -> Vector {
-    explore_program(Shape { program: Scheduler::Draconis, ..SHAPE }, seed, steps)
+    explore_program(Shape { program: TestedProgram::Draconis, ..SHAPE }, seed, steps)
 }
 
 /// A vector of Draconis whose queues have been idle for long.
 pub fn explore_idle_draconis(seed: u64, steps: usize) -> Vector {
-    let shape = Shape { program: Scheduler::Draconis, polls_ahead: POLLS_AHEAD, ..SHAPE };
+    let shape = Shape { program: TestedProgram::Draconis, polls_ahead: POLLS_AHEAD, ..SHAPE };
     explore_program(shape, seed, steps)
 }
 
 /// A vector of Pallas.
 pub fn explore_pallas(seed: u64, steps: usize) -> Vector {
-    explore_program(Shape { program: Scheduler::Pallas, ..SHAPE }, seed, steps)
+    explore_program(Shape { program: TestedProgram::Pallas, ..SHAPE }, seed, steps)
 }
 
 /// A vector of RackSched.
 pub fn explore_racksched(seed: u64, steps: usize) -> Vector {
-    explore_program(Shape { program: Scheduler::RackSched, ..SHAPE }, seed, steps)
+    explore_program(Shape { program: TestedProgram::RackSched, ..SHAPE }, seed, steps)
 }
 
 fn explore_program(shape: Shape, seed: u64, steps: usize) -> Vector {
@@ -43,7 +43,7 @@ impl Rack {
     /// The budget of a task. Rain refuses late tasks, and other planes leave them to their workers.
     pub(super) fn budget(&mut self) -> Budget {
         match self.vector.shape.program {
-            Scheduler::Rain => Budget::NONE,
+            TestedProgram::Rain => Budget::NONE,
             _ => Budget([0, 0, 1, 2, 90, 60_000][self.below(6) as usize]),
         }
     }
