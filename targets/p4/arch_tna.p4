@@ -23,6 +23,19 @@
 
 #define AT(INDEX, WORD) (INDEX) WORD
 
+struct pair_t {
+    int<32> high;
+    int<32> low;
+}
+
+#define PAIR_REGISTER(INDEX, CELLS, NAME) Register<pair_t, INDEX>(CELLS) NAME;
+
+#define PAIR_ACCESS(NAME, REGISTER, INDEX, RESULT)                \
+    RegisterAction<pair_t, INDEX, RESULT>(REGISTER) NAME = {      \
+        void apply(inout pair_t value, out RESULT result)
+
+#define PAIR_DONE(REGISTER) };
+
 #define TICKET_OF(WORD) (WORD >> SLICE_BITS)
 
 /* An action's operands have containers of one width; a hash is written to any. */
@@ -30,6 +43,9 @@
 #define MOVE(NAME, FROM, TO) TO = NAME.get({ FROM })
 
 #define PREDICATE(FIRST, SECOND) this.predicate(FIRST, SECOND)
+
+#define RANDOM(NUMBER, NAME) Random<NUMBER>() NAME;
+#define DRAW(NAME, NUMBER, HELD, TO) TO = NAME.get()
 
 #define COUNTER(CELLS, NAME) Counter<bit<64>, bit<8>>(CELLS, CounterType_t.PACKETS) NAME;
 #define COUNT(NAME, INDEX) NAME.count(INDEX)

@@ -40,6 +40,31 @@
 
 #define AT(INDEX, WORD) (INDEX) (WORD)
 
+/*
+ * The same for a register of two words: PAIR_REGISTER(index, cells, name), PAIR_ACCESS(name, register, index, result)
+ * { ... } PAIR_DONE(register).
+ */
+struct pair_t {
+    int<32> high;
+    int<32> low;
+}
+
+#define PAIR_REGISTER(INDEX, CELLS, NAME) register<bit<64>>(CELLS) NAME;
+
+#define PAIR_ACCESS(NAME, REGISTER, INDEX, RESULT)                \
+    action NAME(in INDEX at, out RESULT result) {                 \
+        bit<64> stored;                                           \
+        REGISTER.read(stored, (bit<32>) at);                      \
+        pair_t value;                                             \
+        value.high = (int<32>) stored[63:32];                     \
+        value.low = (int<32>) stored[31:0];                       \
+        result = 0;
+
+#define PAIR_DONE(REGISTER)                                       \
+        REGISTER.write((bit<32>) at,                              \
+                       (bit<32>) value.high ++ (bit<32>) value.low); \
+    }
+
 /* A ticket as packets name it: the count above the slice's number, in 28 bits. */
 #define TICKET_OF(WORD) (WORD >> SLICE_BITS & 0x0fffffff)
 
@@ -49,6 +74,14 @@
 
 /* Four bits of which one is set: bit 0 if neither holds, bit 1 the first, bit 2 the second, bit 3 both. */
 #define PREDICATE(FIRST, SECOND) ((FIRST) ? ((SECOND) ? 8w8 : 8w2) : ((SECOND) ? 8w4 : 8w1))
+
+/* A number of the random unit, evenly drawn. Frames of vectors bring their own. */
+#define RANDOM(NUMBER, NAME)
+#ifdef HELD_TO_VECTORS
+#define DRAW(NAME, NUMBER, HELD, TO) TO = (NUMBER) HELD
+#else
+#define DRAW(NAME, NUMBER, HELD, TO) random(TO, (NUMBER) 0, (NUMBER) 0xffff)
+#endif
 
 #define COUNTER(CELLS, NAME) counter(CELLS, CounterType.packets) NAME;
 #define COUNT(NAME, INDEX) NAME.count((bit<32>) INDEX)

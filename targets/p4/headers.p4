@@ -29,6 +29,7 @@ const bit<8> KIND_NOTICE = 8;
 const bit<8> KIND_NEED = 9;
 const bit<8> KIND_PART = 10;
 const bit<8> KIND_SWEEP = 11;
+const bit<8> KIND_EMPTY = 12;
 const bit<8> KIND_UPDATE = 13;
 const bit<8> KIND_JOB = 14;
 
@@ -218,7 +219,10 @@ header held_t {
     bit<64> now;
     bit<8> is_control;
     bit<8> is_question;
-    bit<48> unused;
+    /* What the random unit gives to this packet. */
+    bit<16> draw_0;
+    bit<16> draw_1;
+    bit<16> unused;
 }
 #endif
 
@@ -311,6 +315,7 @@ const bit<8> REFUSAL_IMPOSSIBLE_COUNTER = 8;
 const bit<8> REFUSAL_UNEXPECTED = 9;
 const bit<8> REFUSAL_TOKEN_RING_FULL = 10;
 const bit<8> REFUSAL_SWEEP_DONE = 12;
+const bit<8> REFUSAL_FIX_DONE = 13;
 const bit<8> REFUSAL_NONE = 0xff;
 const bit<32> REFUSALS = 19;
 const bit<32> KINDS = 15;

@@ -1,62 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rain's ingress and egress, which both tops share. */
+/* Rain's ingress: its parts in order. */
 #ifndef RAIN_P4
 #define RAIN_P4
 
+/* Large tasks that wait are written ahead. */
+#define WRITES_AHEAD
+
+#include "passes.p4"
 #include "sources.p4"
 #include "queue.p4"
 #include "entry.p4"
 #include "tokens.p4"
-#include "times.p4"
 #include "replies.p4"
 
 control Rain(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
-    Arrival() arrival;
+    Begin() begin;
     Sources() sources;
     Queue() queue;
     Tokens() tokens;
     Entry() entry;
-
-    /* Packets by kind as they came, and as they left; those that recirculated, and came back. */
-    COUNTER(KINDS, came)
-    COUNTER(KINDS, left)
-    COUNTER(KINDS, rounds_begun)
-    COUNTER(KINDS, rounds_ended)
-    COUNTER(REFUSALS, refused)
+    End() end;
 
     apply {
-        arrival.apply(hdr, pass, now);
-        if (pass.is_round == 1) {
-            COUNT(rounds_ended, hdr.sluice.kind);
-            hdr.round.setInvalid();
-        } else {
-            COUNT(came, hdr.sluice.kind);
-        }
-
+        begin.apply(hdr, pass, now);
         sources.apply(hdr, pass);
         queue.apply(hdr, pass);
         entry.apply(hdr, pass);
         tokens.apply(hdr, pass);
-
-        hdr.bridge.slice = pass.slice;
-        hdr.bridge.occupancy = pass.occupancy;
         if (pass.ring == RING_PARK_TASK && pass.ahead == 1) {
             hdr.bridge.to = TO_SERVERS;
         }
-        hdr.bridge.ticket = pass.ticket;
-        /* A task that recirculates may outlive its client's registration. */
-        if (hdr.bridge.made == KIND_REJECT && hdr.sluice.kind == KIND_SUBMIT && pass.known == 0) {
-            hdr.bridge.to = TO_NOBODY;
-            pass.refusal = REFUSAL_UNKNOWN_SOURCE;
-        }
-        if (pass.refusal != REFUSAL_NONE) {
-            COUNT(refused, pass.refusal);
-        }
-        if (hdr.bridge.to == TO_ROUND) {
-            COUNT(rounds_begun, hdr.sluice.kind);
-        } else if (hdr.bridge.made != KIND_NONE && hdr.bridge.to != TO_NOBODY) {
-            COUNT(left, hdr.bridge.made);
-        }
+        end.apply(hdr, pass);
     }
 }
 

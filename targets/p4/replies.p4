@@ -185,6 +185,11 @@ control Replies(inout headers_t hdr) {
                 hdr.sluice.word_0 = 0;
                 hdr.sluice.word_1 = 0;
             }
+#ifdef ANSWERS_POLLS
+        } else if (hdr.told.made == KIND_EMPTY) {
+            answer();
+            hdr.sluice.word_2 = 0;
+#endif
         } else if (hdr.told.made == KIND_REJECT) {
             reject();
             retry_hints.apply();
@@ -196,6 +201,10 @@ control Replies(inout headers_t hdr) {
             if (IS_OUTSIDE(hdr.sluice.length)) {
                 places.apply();
             }
+#ifdef PASSES_REPLIES
+        } else if (IS_OUTSIDE(hdr.sluice.length)) {
+            hdr.udp.length = UDP_BYTES + hdr.sluice.length;
+#endif
         }
         if (hdr.told.waited == 1) {
             hdr.sluice.incarnation_high = incarnation_high;

@@ -15,6 +15,8 @@
 #define TOKEN_BITS 12
 #define REPLAY_BITS 12
 #define COUNTERS_START 0
+#define SEAT_BITS 10
+#define DRAW_BITS 12
 #endif
 
 #define SLICES (1 << SLICE_BITS)
@@ -22,6 +24,8 @@
 #define TOKENS (1 << (SLICE_BITS + TOKEN_BITS))
 #define TOKENS_PER_SLICE (1 << TOKEN_BITS)
 #define REPLAY_CELLS (1 << (CLIENT_BITS + REPLAY_BITS))
+#define SEATS (1 << (SLICE_BITS + SEAT_BITS))
+#define DRAWS (1 << (SLICE_BITS + DRAW_BITS))
 
 /* The UDP port at which hosts find the switch. */
 #ifndef SWITCH_PORT
@@ -33,5 +37,7 @@ typedef bit<(SLICE_BITS + TASK_BITS)> task_index_t;
 typedef bit<(SLICE_BITS + TOKEN_BITS)> token_index_t;
 typedef bit<(CLIENT_BITS + REPLAY_BITS)> replay_index_t;
 typedef bit<16> worker_index_t;
+typedef bit<(SLICE_BITS + SEAT_BITS)> seat_index_t;
+typedef bit<DRAW_BITS> draw_t;
 
 #endif

@@ -227,7 +227,7 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
             workers.apply();
             if (hdr.sluice.kind == KIND_SWEEP) {
                 slices.apply();
-            } else {
+            } else if (pass.is_round == 0) {
                 worker_keys.apply();
                 worker_addresses.apply();
                 if (hdr.sluice.kind == KIND_TOKEN) {

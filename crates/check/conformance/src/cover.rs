@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use sluice_wire::{Kind, Packet, View, parse};
+use sluice_wire::{Kind, Packet, ParseError, View, parse};
 
 use crate::explore::AGES;
 use crate::model::Model;
@@ -17,6 +17,31 @@ use crate::vector::{Step, Vector};
 /// Vectors from these walks, [`explore`](crate::explore::explore) or another, by seed and number of steps.
 /// Their names consist of `name` and the seed.
 pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, steps: usize) -> Vec<Vector> {
+    cover_what(name, explore, seeds, steps, shows)
+}
+
+/// Like [`cover`], for a program that has its packets' form and addresses in common with Rain, so that these
+/// are not covered again.
+pub fn cover_program(
+    name: &str,
+    explore: fn(u64, usize) -> Vector,
+    seeds: Range<u64>,
+    steps: usize,
+) -> Vec<Vector> {
+    let is_of_form = |what: &str| ParseError::ALL.iter().any(|why| what.contains(why.name()));
+    cover_what(name, explore, seeds, steps, |walk| {
+        let without_family = |what: String| what.replace(" over IPv4", "").replace(" over IPv6", "");
+        shows(walk).into_iter().filter(|what| !is_of_form(what)).map(without_family).collect()
+    })
+}
+
+fn cover_what(
+    name: &str,
+    explore: fn(u64, usize) -> Vector,
+    seeds: Range<u64>,
+    steps: usize,
+    shows: impl Fn(&Vector) -> BTreeSet<String>,
+) -> Vec<Vector> {
     let mut shown = BTreeSet::new();
     let mut vectors = Vec::new();
     for seed in seeds {
@@ -25,7 +50,7 @@ pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, s
         if new.is_empty() {
             continue;
         }
-        let mut vector = played(&shortened(walk, &new));
+        let mut vector = played(&shortened(walk, &new, &shows));
         shown.extend(shows(&vector));
         vector.name = format!("{name}-{seed}");
         vector.about = new.into_iter().collect::<Vec<_>>().join("; ");
@@ -35,7 +60,11 @@ pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, s
 }
 
 /// Removes steps, many at once at first, as long as all of `new` is still shown.
-fn shortened(mut vector: Vector, new: &BTreeSet<String>) -> Vector {
+fn shortened(
+    mut vector: Vector,
+    new: &BTreeSet<String>,
+    shows: impl Fn(&Vector) -> BTreeSet<String>,
+) -> Vector {
     let mut many = vector.steps.len() / 2;
     while many > 0 {
         let mut from = 0;

@@ -10,6 +10,9 @@ pub enum VectorError {
     /// The text is not a vector of this version: generate it again.
     #[error("not a vector: {0}")]
     Format(#[from] serde_json::Error),
+    /// A file or folder cannot be read.
+    #[error("cannot read vectors: {0}")]
+    Read(#[from] std::io::Error),
     /// The plane's output at this step differs.
     #[error("{vector}, step {step}: expected {expected}, found {found}")]
     Differs {

@@ -6,6 +6,7 @@
 
 mod halves;
 mod laps;
+mod programs;
 mod servers;
 mod targets;
 mod trailers;
@@ -15,16 +16,17 @@ use std::net::{IpAddr, SocketAddr};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sluice_wire::{
-    Age, Attempt, Budget, ClientId, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Kind, Nonce, Packet,
-    Payload, Probe, Rank, Serial, Submit, TaskId, TaskJob, TaskType, Token, WorkerId, encode, encoded_len,
+    Age, Attempt, ClientId, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Kind, Nonce, Packet, Payload,
+    Probe, Rank, Serial, Submit, TaskId, TaskJob, TaskType, Token, WorkerId, encode, encoded_len,
     large_descriptor,
 };
 
 use crate::model::Model;
 use crate::play::{Plane, take};
-use crate::vector::{Shape, Step, Vector};
+use crate::vector::{Shape, Step, TestedProgram, Vector};
 pub use halves::halves;
 pub use laps::laps;
+pub use programs::{explore_draconis, explore_idle_draconis, explore_pallas, explore_racksched};
 pub use servers::{SERVERS_SHAPE, explore_servers};
 pub use targets::explore_targets;
 pub use trailers::trailers;
@@ -41,6 +43,8 @@ pub const SHAPE: Shape = Shape {
     replay_cells: 16,
     counters_start: u32::MAX - 7,
     servers: 0,
+    program: TestedProgram::Rain,
+    polls_ahead: 0,
 };
 
 /// The ages of tasks at arrival, the oldest last. The last but one is kept in steps, and is between two of
@@ -146,6 +150,9 @@ impl Rack {
             6 => u64::from(self.below(1_000_000_000)),
             _ => u64::from(self.below(4_000_000_000)) * self.pause_unit_ns,
         };
+        if self.vector.shape.program == TestedProgram::RackSched && self.below(4) == 0 {
+            return self.reply();
+        }
         // Long spells of tokens or tasks drive the queue to either side.
         let spell = (self.vector.steps.len() / 40) % 3;
         let (tasks, tokens) = [(40, 40), (62, 18), (18, 62)][spell];
@@ -253,7 +260,7 @@ impl Rack {
             priority: self.below(256) as u8,
             constraints: self.below(256) as u8,
             age: Age(AGES[self.below(6) as usize]),
-            budget: Budget::NONE,
+            budget: self.budget(),
             payload,
         };
         let mut from = client_at(client);

@@ -24,4 +24,4 @@ pub use error::VectorError;
 pub use hex::{parse_hex, to_hex};
 pub use play::{Plane, play};
 pub use sent::Sent;
-pub use vector::{FinalSlice, FinalState, FinalTask, FinalWorker, Shape, Step, Vector};
+pub use vector::{FinalSlice, FinalState, FinalTask, FinalWorker, Shape, Step, TestedProgram, Vector, all};

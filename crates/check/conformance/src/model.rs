@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Arrival, Config, Program, Verdict, WriteAhead};
+use sluice_switch::{Arrival, Cargo, Config, Program, Verdict, WriteAhead};
 use sluice_wire::roce::{Transport, Write, encode_write_of, write_len};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{
@@ -15,16 +15,15 @@ use sluice_wire::{
 
 use crate::play::Plane;
 use crate::sent::Sent;
-use crate::vector::{FinalSlice, FinalState, FinalTask, FinalWorker, Shape};
+use crate::vector::{FinalSlice, FinalState, FinalTask, FinalWorker, Shape, TestedProgram};
 
-/// Rain. Slices may have targets; one without is a slice of plain Rain.
-const PROGRAM: &str = "rain:2,target";
-
-/// Rain in the model.
+/// A program in the model.
 #[derive(Debug)]
 pub struct Model {
     program: Box<dyn Program>,
     config: Config,
+    /// Whether notes count as recirculated. Rain's close a target's window, which not every plane has.
+    counts_notes: bool,
     malformed: [u64; ParseError::ALL.len()],
     counts: BTreeMap<&'static str, u64>,
     /// Whether the shape has servers.
@@ -37,8 +36,9 @@ impl Model {
     pub fn new(shape: &Shape) -> Self {
         let config = shape.config();
         Self {
-            program: Choice::parse(PROGRAM).expect("a program of ours").build(config),
+            program: Choice::parse(shape.program.policy()).expect("a program of ours").build(config),
             config,
+            counts_notes: shape.program != TestedProgram::Rain,
             malformed: [0; ParseError::ALL.len()],
             counts: BTreeMap::new(),
             has_servers: shape.servers > 0,
@@ -51,11 +51,15 @@ impl Model {
     }
 
     /// Passes a recirculated packet again at once, until a packet leaves.
-    fn settle(&mut self, now: Nanos, mut verdict: Verdict, body: &[u8]) -> Option<Sent> {
+    /// Other planes perform a sweep in one run, so nothing of it is counted.
+    fn settle(&mut self, now: Nanos, mut verdict: Verdict, body: Option<&[u8]>) -> Option<Sent> {
+        let is_counted = self.counts_notes && body.is_some();
+        let body = body.unwrap_or_default();
         while let Verdict::Again(circulating) = verdict {
-            // Other planes perform a sweep in one run, so only recirculated tasks are counted.
-            if matches!(circulating.cargo, sluice_switch::Cargo::Task(_)) {
-                self.add("recirculated");
+            match circulating.cargo {
+                Cargo::Task(_) => self.add("recirculated"),
+                Cargo::Note if is_counted => self.add("recirculated"),
+                _ => {}
             }
             verdict = self.program.pass(now, Arrival::Round(circulating));
         }
@@ -158,7 +162,7 @@ impl Plane for Model {
             _ => {}
         }
         let verdict = self.program.pass(now, Arrival::Wire { from: from.into(), packet, room: true });
-        Ok(self.settle(now, verdict, body))
+        Ok(self.settle(now, verdict, Some(body)))
     }
 
     fn written(&mut self) -> Result<Vec<Sent>, Infallible> {
@@ -167,7 +171,7 @@ impl Plane for Model {
 
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Infallible> {
         let verdict = self.program.pass(now, Arrival::Control(sweep));
-        Ok(self.settle(now, verdict, &[]))
+        Ok(self.settle(now, verdict, None))
     }
 
     fn after(&mut self) -> Result<FinalState, Infallible> {

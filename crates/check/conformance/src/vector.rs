@@ -1,7 +1,9 @@
 //! A vector, and its file format.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sluice_switch::Config;
@@ -77,6 +79,29 @@ impl Vector {
     }
 }
 
+/// All vectors in this folder and in the folders below it, by path.
+///
+/// # Errors
+/// What cannot be read, or is not a vector.
+pub fn all(folder: &Path) -> Result<Vec<Vector>, VectorError> {
+    let mut paths = Vec::new();
+    collect(folder, &mut paths)?;
+    paths.sort();
+    paths.iter().map(|path| Vector::parse(&fs::read_to_string(path)?)).collect()
+}
+
+fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), VectorError> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, paths)?;
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
 /// The size of the switch, and where its counters start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -93,6 +118,46 @@ pub struct Shape {
     /// The number of servers; if zero, the bytes of large waiting tasks stay with their clients.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub servers: u16,
+    /// The program that the switch runs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub program: TestedProgram,
+    /// How many idle polls there seem to have been.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub polls_ahead: u32,
+}
+
+/// The program that a vector is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TestedProgram {
+    #[default]
+    Rain,
+    Draconis,
+    Pallas,
+    RackSched,
+}
+
+impl TestedProgram {
+    /// The folder of its vectors below that of all vectors: Rain's are in the latter.
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Rain => "",
+            Self::Draconis => "draconis",
+            Self::Pallas => "pallas",
+            Self::RackSched => "racksched",
+        }
+    }
+
+    /// The policy by which the registry of programs knows it.
+    pub const fn policy(self) -> &'static str {
+        match self {
+            // Slices may have targets; one without is a slice of plain Rain.
+            Self::Rain => "rain:2,target",
+            Self::Draconis => "draconis",
+            Self::Pallas => "pallas",
+            Self::RackSched => "racksched:2",
+        }
+    }
 }
 
 impl Shape {
@@ -109,6 +174,7 @@ impl Shape {
             replay_cells: self.replay_cells,
             servers: if self.servers == 0 { 1 } else { self.servers },
             counters_start: Serial(self.counters_start),
+            polls_ahead: self.polls_ahead,
             ..Config::full(Epoch(self.epoch))
         }
     }

@@ -37,4 +37,5 @@ mod settings;
 pub use config::Config;
 pub use known_clients::KnownClients;
 pub use program::{Arrival, Cargo, Circulating, Mirror, Parked, Program, Replica, Verdict, WriteAhead};
+pub use random::Random;
 pub use refusal::{Refusal, Refusals};

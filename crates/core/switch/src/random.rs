@@ -4,10 +4,11 @@ use alloc::boxed::Box;
 
 /// A stream of pseudo-random words: a counter through a mixing function (SplitMix64).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) const fn new(seed: u64) -> Self {
+    /// The stream of a seed.
+    pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -19,7 +20,7 @@ impl Random {
 
     /// A number below `bound`, uniform as far as 32 bits allow.
     #[inline]
-    pub(crate) const fn below(&mut self, bound: u16) -> u16 {
+    pub const fn below(&mut self, bound: u16) -> u16 {
         self.below_wide(bound as u32) as u16
     }
 

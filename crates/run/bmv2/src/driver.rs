@@ -27,12 +27,15 @@ use sluice_wire::{Epoch, Nanos, ParseError, Term};
 use crate::error::Bmv2Error;
 use crate::links::LinkPorts;
 use crate::process::{Process, QUIET};
+use crate::program::P4Program;
 use crate::registers::of;
 use crate::runtime::Runtime;
+use crate::sizes::bits;
 use crate::sources::compiled;
 use crate::steps::step;
 use crate::sweeps::ControlLink;
-use crate::switch::{P4Program, bits, free_port};
+use crate::switch::free_port;
+use crate::tables::P4Tables;
 use crate::tools::tool;
 
 /// How often the switch's process is looked after.
@@ -42,7 +45,7 @@ const COUNT_EVERY: Nanos = Nanos::from_millis(500);
 /// How many frames may wait for a link. A SWEEP that recirculates with a live token must not be dropped.
 const QUEUE_FRAMES: u16 = 4_096;
 
-/// The program's own counters, in the order of [`P4Program::totals`].
+/// The program's own counters, in the order of [`P4Tables::totals`].
 const OWN: [Count; 8] = [
     Count::Received,
     Count::Sent,
@@ -69,7 +72,7 @@ pub struct Bmv2Options {
 
 /// A switch that runs on its links, to be managed on a thread of its own.
 pub struct Bmv2Driver {
-    program: P4Program,
+    tables: P4Tables,
     control: ControlLink,
     process: Process,
     ready: ReadySet,
@@ -110,13 +113,13 @@ impl Bmv2Driver {
         let config = Config { epoch: next_epoch()?, ..options.size };
         let control = ControlLink::new(side, local.port(), config.epoch)?;
         let count = links.count();
-        let mut program = P4Program::new(config, runtime, links);
-        let begun = program.check(count).and_then(|()| program.begin(&[local]));
+        let mut tables = P4Tables::new(P4Program::Rain, config, runtime, links);
+        let begun = tables.check(count).and_then(|()| tables.begin(&[local]));
         begun.map_err(|why| process.reason(why))?;
         let ready = ReadySet::new(Waiting::Block)?;
-        let (tables, mailbox) = Mailbox::new(ready.waker());
-        let handle = SwitchHandle::beside(tables, ready.waker(), local);
-        Ok(Self { program, control, process, ready, mailbox, handle, term: config.term, _held: held })
+        let (mail, mailbox) = Mailbox::new(ready.waker());
+        let handle = SwitchHandle::beside(mail, ready.waker(), local);
+        Ok(Self { tables, control, process, ready, mailbox, handle, term: config.term, _held: held })
     }
 
     /// For other threads.
@@ -126,7 +129,7 @@ impl Bmv2Driver {
 
     /// The epoch of the switch's registers.
     pub fn epoch(&self) -> Epoch {
-        self.program.config.epoch
+        self.tables.config.epoch
     }
 
     /// Runs the driver on a new thread until it is stopped, which ends the switch. The error type is the
@@ -146,8 +149,8 @@ impl Bmv2Driver {
             self.ready.wait(Some(monotonic() + LOOK_EVERY))?;
             self.process.check()?;
             let mut broken = None;
-            let Self { program, control, term, mailbox, .. } = &mut self;
-            superseded += mailbox.answer(|op| match step(program, control, term, op) {
+            let Self { tables, control, term, mailbox, .. } = &mut self;
+            superseded += mailbox.answer(|op| match step(tables, control, term, op) {
                 Ok(answer) => answer,
                 Err(why) => {
                     broken.get_or_insert(why);
@@ -167,7 +170,7 @@ impl Bmv2Driver {
     }
 
     fn publish(&mut self, superseded: u64) -> Result<(), Bmv2Error> {
-        let mut totals = self.program.totals()?;
+        let mut totals = self.tables.totals()?;
         let refused = OWN.len() + ParseError::ALL.len();
         // The driver's own questions are no packets of hosts.
         let (questions, done) = (self.control.questions(), refused + Refusal::SweepDone as usize);
@@ -181,7 +184,7 @@ impl Bmv2Driver {
     }
 }
 
-impl P4Program {
+impl P4Tables {
     /// Checks that the switch has opened all its links, and runs the program of this size.
     fn check(&mut self, links: usize) -> Result<(), Bmv2Error> {
         let opened = self.runtime.links()?;

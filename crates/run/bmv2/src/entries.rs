@@ -8,12 +8,15 @@ use std::collections::BTreeMap;
 
 use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, WorkerRow};
-use sluice_wire::{ClientId, Endpoint, Incarnation, ServerId, SliceId, TaskType, WorkerId};
+use sluice_wire::{ClientId, Endpoint, Generation, Incarnation, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::error::Bmv2Error;
-use crate::registers::{egress, of};
+use crate::program::P4Program;
+use crate::registers::{OWN, egress, of};
 use crate::runtime::Runtime;
+use crate::seats::{SeatChange, SeatPlace, SeatTable, share};
 use crate::servers::WriteGroups;
+use crate::sizes::{bits, draw_bits};
 
 /// The way to a host.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +45,7 @@ impl Ways for OneLink {
 
 /// The rows that the switch holds, and the handles of their entries.
 pub(crate) struct Entries {
+    program: P4Program,
     config: Config,
     ways: Box<dyn Ways>,
     /// For each slice the nodes of its servers in its multicast group.
@@ -50,6 +54,9 @@ pub(crate) struct Entries {
     pub(crate) slices: Vec<SliceRow>,
     pub(crate) types: Vec<Option<SliceId>>,
     pub(crate) workers: Vec<Option<WorkerRow>>,
+    /// The generations that tokens must have to be used.
+    pub(crate) generations: Vec<Generation>,
+    pub(crate) seats: SeatTable,
     pub(crate) clients: Vec<Option<ClientRow>>,
     pub(crate) servers: WriteGroups,
 }
@@ -59,8 +66,9 @@ type Action = (&'static str, Vec<Vec<u8>>);
 
 impl Entries {
     /// An empty switch of this size.
-    pub(crate) fn new(config: Config, ways: Box<dyn Ways>) -> Self {
+    pub(crate) fn new(program: P4Program, config: Config, ways: Box<dyn Ways>) -> Self {
         Self {
+            program,
             config,
             ways,
             copies: Vec::new(),
@@ -68,6 +76,8 @@ impl Entries {
             slices: vec![SliceRow::default(); config.slices.into()],
             types: vec![None; config.types.into()],
             workers: vec![None; config.workers.into()],
+            generations: vec![Generation(0); config.workers.into()],
+            seats: SeatTable::new(&config),
             clients: vec![None; config.clients.into()],
             servers: WriteGroups::new(&config),
         }
@@ -90,8 +100,8 @@ impl Entries {
             runtime.add(&egress("addresses", "own_addresses"), &[vec![is_v4]], &action, &data)?;
         }
         // A server without a row has a node that leads nowhere.
-        let groups =
-            (0..self.config.slices).map(|slice| runtime.make_group(slice + 1, 0..self.config.servers));
+        let slices = if self.program.has_servers() { self.config.slices } else { 0 };
+        let groups = (0..slices).map(|slice| runtime.make_group(slice + 1, 0..self.config.servers));
         self.copies = groups.collect::<Result<_, _>>()?;
         Ok(())
     }
@@ -103,7 +113,7 @@ impl Entries {
         }
         let (handles, copies) = (std::mem::take(&mut self.handles), std::mem::take(&mut self.copies));
         let ways = std::mem::replace(&mut self.ways, Box::new(OneLink));
-        *self = Self { copies, ..Self::new(self.config, ways) };
+        *self = Self { copies, ..Self::new(self.program, self.config, ways) };
         handles.iter().try_for_each(|((table, _), handle)| runtime.remove(table, *handle))?;
         (0..self.config.slices).try_for_each(|slice| self.write_slice(runtime, SliceId(slice)))
     }
@@ -120,6 +130,11 @@ impl Entries {
         }
         self.types[usize::from(of.0)] = slice;
         self.write_type(runtime, of).map(Some)
+    }
+
+    /// The slice of a type's tasks.
+    pub(crate) fn slice_of(&self, of: TaskType) -> Option<SliceId> {
+        self.types.get(usize::from(of.0)).copied().flatten()
     }
 
     /// Sets a slice's row, in all its types' entries; `None` if it is out of range.
@@ -237,7 +252,7 @@ impl Entries {
         let slice = self.types[usize::from(of.0)];
         let row = slice.map(|slice| (slice, self.slices[usize::from(slice.0)]));
         let in_slice = row.map(|(slice, row)| {
-            let full = (row.limit as i32).wrapping_neg().to_be_bytes().to_vec();
+            let full = (self.most(slice, row.limit) as i32).wrapping_neg().to_be_bytes().to_vec();
             let beyond = self.servers.beyond(slice);
             ("in_slice", vec![bytes(slice.0), vec![u8::from(row.open)], full, bytes(beyond)])
         });
@@ -251,13 +266,23 @@ impl Entries {
         })
     }
 
+    /// What a slice's row says that fits it, as the program counts it: tasks, tickets or turns.
+    fn most(&self, slice: SliceId, limit: u32) -> u32 {
+        match self.program {
+            P4Program::Rain => limit,
+            P4Program::Draconis => limit << bits(self.config.slices.into()),
+            P4Program::Pallas => self.seats.of(slice).len() as u32,
+            P4Program::RackSched => 0,
+        }
+    }
+
     /// Sets or clears a worker's row; `None` if it is out of range.
     pub(crate) fn set_worker(
         &mut self,
         runtime: &mut Runtime,
         worker: WorkerId,
         row: Option<WorkerRow>,
-    ) -> Result<Option<()>, Bmv2Error> {
+    ) -> Result<Option<SeatChange>, Bmv2Error> {
         let is_out = row.is_some_and(|row| row.slice.0 >= self.config.slices);
         if worker.0 >= self.config.workers || is_out {
             return Ok(None);
@@ -276,8 +301,10 @@ impl Entries {
         });
         self.write(runtime, "sources", "workers", vec![index.clone()], data)?;
         let way = row.and_then(|row| self.ways.to(&row.at));
-        let link = way.map(|way| ("is_there", vec![bytes(way.link)]));
-        self.write(runtime, "tokens", "worker_links", vec![index.clone()], link)?;
+        if self.program == P4Program::Rain {
+            let link = way.map(|way| ("is_there", vec![bytes(way.link)]));
+            self.write(runtime, "tokens", "worker_links", vec![index.clone()], link)?;
+        }
         let end = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
         self.write_at(runtime, &egress("hosts", "worker_hosts"), vec![index.clone()], end, |name| {
             egress("addresses", name)
@@ -292,7 +319,89 @@ impl Entries {
                 self.write(runtime, "sources", "admitted_tokens", shown, Some(admit))?;
             }
         }
-        Ok(Some(()))
+        let change = self.seats.set(worker, row.as_ref());
+        self.write_seats(runtime, worker, change)?;
+        Ok(Some(change))
+    }
+
+    /// Writes what follows from a worker's row and seat.
+    fn write_seats(
+        &mut self,
+        runtime: &mut Runtime,
+        worker: WorkerId,
+        change: SeatChange,
+    ) -> Result<(), Bmv2Error> {
+        if !self.program.has_seats() {
+            return Ok(());
+        }
+        let seat = self.seats.seat(worker);
+        let slices = [change.left.map(|(seat, _)| seat), seat].into_iter().flatten();
+        for slice in slices.map(|seat| seat.slice) {
+            if self.program == P4Program::Pallas {
+                self.write_schedule(runtime, slice)?;
+            } else {
+                self.write_choices(runtime, slice)?;
+            }
+        }
+        // Another worker may have taken the seat.
+        let moved = change.left.and_then(|(seat, _)| self.seats.worker(seat));
+        let reported = if self.program == P4Program::RackSched { [Some(worker), moved] } else { [None; 2] };
+        for worker in reported.into_iter().flatten() {
+            let seat = self.seats.seat(worker).map(|seat| ("sits_at", vec![bytes(self.seats.index(seat))]));
+            self.write(runtime, OWN, "seats_of_workers", vec![bytes(worker.0)], seat)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a slice's schedule: its workers take turns by their indices.
+    fn write_schedule(&mut self, runtime: &mut Runtime, slice: SliceId) -> Result<(), Bmv2Error> {
+        let mut workers = self.seats.of(slice).to_vec();
+        workers.sort_unstable();
+        for turn in 0..self.config.workers {
+            let worker = workers.get(usize::from(turn));
+            let data = worker.map(|worker| ("is_turn_of", self.pushed_to(*worker)));
+            let key = vec![bytes(slice.0), u32::from(turn).to_be_bytes().to_vec()];
+            self.write(runtime, OWN, "schedule", key, data)?;
+        }
+        self.write_types_of(runtime, slice)
+    }
+
+    /// Shares the draws of the random unit out to a slice's seats.
+    fn write_choices(&mut self, runtime: &mut Runtime, slice: SliceId) -> Result<(), Bmv2Error> {
+        let (workers, draw_bits) = (self.seats.of(slice).to_vec(), draw_bits(&self.config));
+        let seats = workers.len() as u16;
+        let index = |position| self.seats.index(SeatPlace { slice, position });
+        let first = |draw| {
+            let position = share(draw, seats, draw_bits);
+            ("first_is", vec![bytes(index(position)), bytes(position.wrapping_sub(seats))])
+        };
+        let second = |draw| {
+            let step = if seats > 1 { 1 + share(draw, seats - 1, draw_bits) } else { 0 };
+            ("second_is_further", vec![bytes(step), bytes(step.wrapping_sub(seats))])
+        };
+        let shared: Vec<_> = (0..1 << draw_bits).map(|draw| (draw, first(draw), second(draw))).collect();
+        let seated: Vec<_> = (0..self.config.workers)
+            .map(|position| {
+                let worker = workers.get(usize::from(position));
+                (index(position), worker.map(|worker| ("goes_to", self.pushed_to(*worker))))
+            })
+            .collect();
+        for (draw, first, second) in shared {
+            let key = vec![bytes(slice.0), draw_key(draw, draw_bits)];
+            self.write(runtime, OWN, "firsts", key.clone(), Some(first).filter(|_| seats > 0))?;
+            self.write(runtime, OWN, "seconds", key, Some(second).filter(|_| seats > 0))?;
+        }
+        seated.into_iter().try_for_each(|(seat, data)| {
+            self.write(runtime, OWN, "workers_of_seats", vec![bytes(seat)], data)
+        })
+    }
+
+    /// What a task takes along that is pushed to a worker: whom to, in which generation, by which link.
+    fn pushed_to(&self, worker: WorkerId) -> Vec<Vec<u8>> {
+        let row = self.workers[usize::from(worker.0)];
+        let generation = row.map_or(Generation(0), |row| row.generation);
+        let link = row.and_then(|row| self.ways.to(&row.at)).map_or(0, |way| way.link);
+        vec![bytes(worker.0), generation.0.to_be_bytes().to_vec(), bytes(link)]
     }
 
     /// What a TOKEN of this worker has to show.
@@ -324,8 +433,10 @@ impl Entries {
         let known = row.map(|_| ("is_client", Vec::new()));
         self.write(runtime, "sources", "clients", vec![index.clone()], known)?;
         let way = row.and_then(|row| self.ways.to(&row.at));
-        let link = way.map(|way| ("leads_to", vec![bytes(way.link)]));
-        self.write(runtime, "tokens", "client_links", vec![index.clone()], link)?;
+        if let Some(part) = self.program.client_links() {
+            let link = way.map(|way| ("leads_to", vec![bytes(way.link)]));
+            self.write(runtime, part, "client_links", vec![index.clone()], link)?;
+        }
         let swept = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
         self.write_at(runtime, &egress("hosts", "client_hosts"), vec![index.clone()], swept, |name| {
             egress("addresses", name)
@@ -411,6 +522,11 @@ fn ring_data(ring: &RingRow, rank: u32) -> Vec<Vec<u8>> {
     let mut data = vec![ring.rkey.0.to_be_bytes().to_vec(), ring.address.to_be_bytes().to_vec()];
     data.extend(words);
     data
+}
+
+/// A draw as a table's key has it.
+fn draw_key(draw: u16, draw_bits: u32) -> Vec<u8> {
+    if draw_bits > u8::BITS { bytes(draw) } else { vec![draw as u8] }
 }
 
 fn bytes(number: u16) -> Vec<u8> {

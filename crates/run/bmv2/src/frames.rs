@@ -19,6 +19,12 @@ use crate::error::Bmv2Error;
 const PATIENCE: Duration = Duration::from_secs(30);
 const RECORD_BYTES: usize = 16;
 
+/// The packet in a frame, as far as the headers before it are as they should be.
+pub(crate) fn packet_in(frame: &[u8]) -> &[u8] {
+    let ip = if frame.get(12..14) == Some(&[0x86, 0xdd]) { 40 } else { 20 };
+    frame.get(14 + ip + 8..).unwrap_or_default()
+}
+
 /// The two pipes of a link.
 #[derive(Debug)]
 pub(crate) struct Frames {

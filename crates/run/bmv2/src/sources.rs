@@ -7,7 +7,8 @@ use sluice_switch::Config;
 
 use crate::error::Bmv2Error;
 use crate::links::CONTROL_PORT;
-use crate::switch::{compile, sizes};
+use crate::sizes;
+use crate::switch::compile;
 use crate::tools::tool;
 
 /// The file that includes the others.
@@ -20,12 +21,13 @@ macro_rules! source {
 }
 
 /// The files of `targets/p4` from which the program is made.
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 18] = [
     source!("arch_v1model.p4"),
     source!("entry.p4"),
     source!("form.p4"),
     source!("headers.p4"),
     source!("parser.p4"),
+    source!("passes.p4"),
     source!("queue.p4"),
     source!("rain.p4"),
     source!("rain_v1model.p4"),
@@ -35,6 +37,7 @@ const FILES: [(&str, &str); 16] = [
     source!("sources.p4"),
     source!("times.p4"),
     source!("tokens.p4"),
+    source!("top_v1model.p4"),
     source!("unused.p4"),
     source!("write.p4"),
 ];
@@ -43,7 +46,7 @@ const FILES: [(&str, &str); 16] = [
 /// the same compiler made there of the same sources for the same size is used again.
 pub(crate) fn compiled(folder: &Path, config: &Config, port: u16) -> Result<PathBuf, Bmv2Error> {
     let compiler = tool("p4c-bm2-ss")?;
-    let mut flags = sizes(config);
+    let mut flags = sizes::flags(config);
     flags.extend([format!("-DSWITCH_PORT={port}"), format!("-DCONTROL_PORT={CONTROL_PORT}")]);
     let (to, key) = (folder.join("rain.json"), folder.join("rain.key"));
     let wanted = key_of(&compiler, &flags);

@@ -8,18 +8,18 @@ use sluice_wire::{Psn, Term};
 use crate::error::Bmv2Error;
 use crate::registers::NUMBERS;
 use crate::sweeps::ControlLink;
-use crate::switch::P4Program;
+use crate::tables::P4Tables;
 
 /// Carries out one step. `term` is that of the controller that the switch obeys.
 pub(crate) fn step(
-    program: &mut P4Program,
+    tables: &mut P4Tables,
     control: &mut ControlLink,
     term: &mut Term,
     op: TableOp,
 ) -> Result<TableAnswer, Bmv2Error> {
-    let rows = &program.entries;
+    let rows = &tables.entries;
     let answer = match op {
-        TableOp::ReadShape => Some(TableAnswer::Shape(shape(&program.config, *term))),
+        TableOp::ReadShape => Some(TableAnswer::Shape(shape(&tables.config, *term))),
         TableOp::Claim(claimed) => Some(term.claim(claimed)),
         TableOp::ReadType(of) => rows.types.get(usize::from(of.0)).copied().map(TableAnswer::Type),
         TableOp::ReadClient(client) => {
@@ -27,7 +27,7 @@ pub(crate) fn step(
         }
         TableOp::ReadServer(server) => match rows.servers.rows().get(usize::from(server.0)) {
             Some(&row) => {
-                let next = Psn::new(program.runtime.word(NUMBERS, server.0.into())? as u32);
+                let next = Psn::new(tables.runtime.word(NUMBERS, server.0.into())? as u32);
                 Some(TableAnswer::Server(ServerState { row, next }))
             }
             None => None,
@@ -37,16 +37,16 @@ pub(crate) fn step(
             let ring = rings.and_then(|rings| rings.get(usize::from(server.0)));
             ring.copied().map(TableAnswer::Ring)
         }
-        TableOp::Inject(sweep) if sweep.slice.0 < program.config.slices => {
-            control.sweep(&mut program.runtime, sweep)?;
+        TableOp::Inject(sweep) if sweep.slice.0 < tables.config.slices => {
+            control.sweep(&mut tables.runtime, sweep)?;
             Some(TableAnswer::Done)
         }
         TableOp::Drain => {
-            control.drain(&mut program.runtime)?;
+            control.drain(&mut tables.runtime)?;
             Some(TableAnswer::Done)
         }
         TableOp::Inject(_) | TableOp::SetNeeds(..) | TableOp::SetSpine(..) => None,
-        op => Some(program.table(op)?),
+        op => Some(tables.table(op)?),
     };
     Ok(answer.unwrap_or(TableAnswer::OutOfRange))
 }

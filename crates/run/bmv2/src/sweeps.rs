@@ -14,7 +14,7 @@ use sluice_net::clock::monotonic;
 use sluice_wire::{Epoch, HEADER_BYTES, Kind, Nanos, Packet, SliceId, Sweep, SweepOf, encode};
 
 use crate::error::Bmv2Error;
-use crate::registers::counter;
+use crate::registers::of;
 use crate::runtime::Runtime;
 
 /// How long a SWEEP may take to the program, behind all packets that wait there.
@@ -110,9 +110,9 @@ struct SweepCounts {
 
 /// Reads the end of rounds before their beginning: if both are equal, no SWEEP recirculated then.
 fn counts(runtime: &mut Runtime) -> Result<SweepCounts, Bmv2Error> {
-    let mut count = |name| runtime.count(&counter(name), Kind::Sweep as usize);
-    let (came, ended) = (count("came")?, count("rounds_ended")?);
-    Ok(SweepCounts { came, rounds: [count("rounds_begun")?, ended] })
+    let mut count = |part, name| runtime.count(&of(part, name), Kind::Sweep as usize);
+    let (came, ended) = (count("begin", "came")?, count("begin", "rounds_ended")?);
+    Ok(SweepCounts { came, rounds: [count("end", "rounds_begun")?, ended] })
 }
 
 /// Which sweeps may be under way.

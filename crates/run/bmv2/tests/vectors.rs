@@ -1,14 +1,18 @@
-//! The P4 program on BMv2 does what the model does: packets out, then queues and counters.
+//! The P4 programs on BMv2 do what the model does: packets out, then queues and counters.
 //!
 //! Needs p4c-bm2-ss and simple_switch, on the path or in the folders of `P4_TOOLS`; without them these tests
-//! print so and do nothing. `P4_SOURCES` names another folder of the program's files.
+//! print so and do nothing. `P4_SOURCES` names another folder of the programs' files, and `P4_PROGRAM`
+//! the only program to test.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use sluice_bmv2::{Bmv2Error, Bmv2Switch, tool};
-use sluice_conformance::explore::{explore, explore_hours, explore_servers};
+use sluice_bmv2::{Bmv2Error, Bmv2Switch, P4Program, tool};
+use sluice_conformance::explore::{
+    explore, explore_draconis, explore_hours, explore_idle_draconis, explore_pallas, explore_racksched,
+    explore_servers,
+};
 use sluice_conformance::{
     FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape, Step, Vector, play,
 };
@@ -44,8 +48,9 @@ impl P4 {
         }
         let own: Vec<SocketAddr> = [AT4, AT6].iter().map(|at| at.parse().expect("an address")).collect();
         let sources = std::env::var_os("P4_SOURCES").map_or_else(|| targets().join("p4"), PathBuf::from);
-        let program = sources.join("rain_v1model.p4");
-        let switch = Bmv2Switch::start(&program, shape.config(), &own).unwrap_or_else(|why| panic!("{why}"));
+        let program = P4Program::of(shape.program.policy()).expect("written in P4");
+        let switch = Bmv2Switch::start(&sources, program, shape.config(), &own);
+        let switch = switch.unwrap_or_else(|why| panic!("{why}"));
         Some(Self { switch, shape, servers: BTreeMap::new(), written: BTreeMap::new() })
     }
 
@@ -138,24 +143,20 @@ impl P4 {
     }
 }
 
-/// The program has no targets yet.
+/// Rain has no targets yet.
 fn is_held(vector: &Vector) -> bool {
+    if !is_asked(vector) {
+        return false;
+    }
     let has_target = |step: &Step| matches!(step, Step::SetSlice { target_ns, .. } if *target_ns > 0);
     !vector.steps.iter().any(has_target)
 }
 
 #[test]
-fn the_program_does_what_the_vectors_say() {
-    let files = std::fs::read_dir(targets().join("vectors")).expect("the folder");
-    let files = files.map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<PathBuf> =
-        files.filter(|path| path.extension().is_some_and(|ending| ending == "json")).collect();
-    files.sort();
+fn the_programs_do_what_the_vectors_say() {
     let mut running: Option<P4> = None;
     let mut held = 0;
-    for path in files {
-        let text = std::fs::read_to_string(&path).expect("a text");
-        let vector = Vector::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+    for vector in sluice_conformance::all(&targets().join("vectors")).unwrap_or_else(|why| panic!("{why}")) {
         if !is_held(&vector) {
             continue;
         }
@@ -168,18 +169,29 @@ fn the_program_does_what_the_vectors_say() {
         play(&vector, plane).unwrap_or_else(|why| panic!("{why}"));
         held += 1;
     }
-    assert!(held > 90, "{held} vectors");
+    assert!(held > 90 || std::env::var_os("P4_PROGRAM").is_some(), "{held} vectors");
 }
 
 /// `P4_SEEDS` and `P4_STEPS` set a longer run.
 #[test]
-fn what_the_model_does_on_random_walks_the_program_does_too() {
-    let walks: [fn(u64, usize) -> Vector; 3] = [explore, explore_servers, explore_hours];
+fn what_the_model_does_on_random_walks_the_programs_do_too() {
+    let walks: [fn(u64, usize) -> Vector; 7] = [
+        explore,
+        explore_servers,
+        explore_hours,
+        explore_draconis,
+        explore_idle_draconis,
+        explore_pallas,
+        explore_racksched,
+    ];
     for walk in walks {
         let mut running: Option<P4> = None;
         for seed in 0..asked("P4_SEEDS", 2) {
             let vector = walk(seed, asked("P4_STEPS", 200) as usize);
-            if running.is_none() {
+            if !is_asked(&vector) {
+                continue;
+            }
+            if running.as_ref().is_none_or(|plane| plane.shape != vector.shape) {
                 let Some(plane) = P4::new(vector.shape) else { return };
                 running = Some(plane);
             }
@@ -188,6 +200,11 @@ fn what_the_model_does_on_random_walks_the_program_does_too() {
             play(&vector, plane).unwrap_or_else(|why| panic!("{why}"));
         }
     }
+}
+
+fn is_asked(vector: &Vector) -> bool {
+    let program = P4Program::of(vector.shape.program.policy()).map(P4Program::name);
+    std::env::var("P4_PROGRAM").map_or(true, |only| program == Some(only.as_str()))
 }
 
 fn asked(name: &str, default: u64) -> u64 {

@@ -11,10 +11,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use sluice_conformance::explore::{explore, explore_servers, explore_targets};
+use sluice_conformance::explore::{
+    explore, explore_draconis, explore_idle_draconis, explore_pallas, explore_racksched, explore_servers,
+    explore_targets,
+};
 use sluice_conformance::{FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape, Vector, play};
 use sluice_kernel::KernelError;
 use sluice_kernel::spaces::Space;
@@ -61,18 +65,22 @@ fn what_the_model_measures_for_targets_on_random_walks_the_udp_switch_measures_t
 }
 
 #[test]
-fn the_udp_switch_does_what_the_vectors_say() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../targets/vectors");
-    let files = std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
-    let files: Vec<_> =
-        files.filter(|path| path.extension().is_some_and(|ending| ending == "json")).collect();
-    assert!(files.len() > 10, "there are {}", files.len());
+fn what_the_model_does_with_other_programs_on_random_walks_the_udp_switch_does_too() {
     in_a_network(|net| {
-        for path in &files {
-            let text = std::fs::read_to_string(path).expect("a text");
-            hold(net, &Vector::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display())));
+        for seed in 0..asked("WALKS", 100) {
+            for walk in [explore_draconis, explore_idle_draconis, explore_pallas, explore_racksched] {
+                hold(net, &walk(seed, asked("STEPS", 300) as usize));
+            }
         }
     });
+}
+
+#[test]
+fn the_udp_switch_does_what_the_vectors_say() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../targets/vectors");
+    let vectors = sluice_conformance::all(Path::new(folder)).unwrap_or_else(|why| panic!("{why}"));
+    assert!(vectors.len() > 10, "there are {}", vectors.len());
+    in_a_network(|net| vectors.iter().for_each(|vector| hold(net, vector)));
 }
 
 /// Checks that a plane that differs from the vectors is found: this one has a wrong clock.
@@ -136,7 +144,7 @@ struct Udp<'a> {
 impl<'a> Udp<'a> {
     fn new(net: &'a Net, shape: Shape) -> Self {
         let at = SocketAddr::from((Ipv6Addr::UNSPECIFIED, PORT));
-        let program = Choice::parse("rain:2,target").expect("a program of ours");
+        let program = Choice::parse(shape.program.policy()).expect("a program of ours");
         let config = SwitchConfig { at, program, ..SwitchConfig::new(shape.config()) };
         Self {
             net,

@@ -52,8 +52,10 @@ pub(crate) trait Scheduler: Debug + Send {
     fn front_mut(&mut self) -> &mut Front;
 
     /// A token was granted to a worker of this slice; `_rank` is how many tasks stand before it at the
-    /// worker. Programs that push tasks get no tokens.
-    fn token(&mut self, _pass: &mut Pass, _now: Nanos, _: SliceId, _: Granted, _rank: Rank) -> Verdict {
+    /// worker. The workers of programs that push tasks send none; one that does is told later that it was
+    /// counted.
+    fn token(&mut self, pass: &mut Pass, _now: Nanos, _: SliceId, granted: Granted, _rank: Rank) -> Verdict {
+        self.front_mut().note_granted(pass, granted);
         Verdict::Drop(Refusal::Unexpected)
     }
 

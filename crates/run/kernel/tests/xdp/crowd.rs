@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
 
-use sluice_conformance::{Plane as _, Shape, Step};
+use sluice_conformance::{Plane as _, Shape, Step, TestedProgram};
 use sluice_kernel::xdp::frame::{unwrap, wrap};
 use sluice_kernel::xdp::{FrameAction, SliceQueue, XdpSwitch};
 use sluice_wire::{
@@ -35,6 +35,8 @@ pub(crate) const SHAPE: Shape = Shape {
     replay_cells: 16,
     counters_start: u32::MAX - 7,
     servers: 0,
+    program: TestedProgram::Rain,
+    polls_ahead: 0,
 };
 
 fn at(worker: bool, index: u16) -> SocketAddr {
