@@ -90,8 +90,12 @@ fn task(turn: u32) -> TaskId {
 
 /// The table steps of a controller: slices that take type 1, 2 and so on, workers distributed over them in
 /// turn, and all client indices at one address.
-pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> Vec<TableOp> {
-    let config = Config::full(EPOCH);
+pub(crate) fn registrations(
+    config: &Config,
+    slices: u16,
+    client: Endpoint,
+    worker: Endpoint,
+) -> Vec<TableOp> {
     let mut ops = Vec::new();
     for slice in 0..slices {
         let row = SliceRow {
@@ -124,16 +128,11 @@ pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> 
     ops
 }
 
-/// Table steps for workers that have these kinds in turn, and for a slice with room for `limit` waiting
-/// tasks.
-pub(crate) fn served(
-    ops: Vec<TableOp>,
-    serving: &Serving,
-    limit: u32,
-) -> impl Iterator<Item = TableOp> + use<'_> {
+/// Table steps for workers that have these kinds in turn.
+pub(crate) fn served(ops: Vec<TableOp>, serving: &Serving) -> impl Iterator<Item = TableOp> + use<'_> {
     ops.into_iter().map(move |mut op| {
         match &mut op {
-            TableOp::SetSlice(_, row) => (row.serving, row.limit) = (*serving, limit),
+            TableOp::SetSlice(_, row) => row.serving = *serving,
             TableOp::SetWorker(worker, Some(row)) => {
                 row.kind = (worker.0 % serving.kinds().len() as u16) as u8;
             }
@@ -158,9 +157,10 @@ pub(crate) struct Rig {
 impl Rig {
     /// A switch with `slices` slices, and tasks of `payload` bytes.
     pub(crate) fn new(slices: u16, payload: usize) -> Result<Self, BenchError> {
-        let mut switch = SwitchDriver::new(&SwitchConfig::new(Config::full(EPOCH)))?;
+        let config = Config::full(EPOCH);
+        let mut switch = SwitchDriver::new(&SwitchConfig::new(config))?;
         let (client, worker) = (socket()?, socket()?);
-        let ops = registrations(slices, client.local().into(), worker.local().into());
+        let ops = registrations(&config, slices, client.local().into(), worker.local().into());
         switch.handle().tables().send(ops, |_| ())?;
         switch.step()?;
         let body: Vec<u8> = (0..payload).map(|at| at as u8).collect();

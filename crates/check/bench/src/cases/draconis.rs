@@ -41,7 +41,7 @@ impl Bench {
             1 => Serving::default(),
             _ => Serving::of(&kinds, &kinds).expect("two are told apart"),
         };
-        for op in served(registrations(1, client, worker), &serving, config.tasks_per_slice) {
+        for op in served(registrations(&config, 1, client, worker), &serving) {
             program.table(op);
         }
         let jobs = choice.traits().jobs.into();

@@ -30,8 +30,8 @@ pub(super) const RECEIVERS: Endpoint = Endpoint { ip: [0; 16], port: 2 };
 pub(super) const EACH: usize = 4;
 
 /// Fills a program's tables.
-pub(super) fn register(program: &mut dyn Program) {
-    for op in registrations(1, SENDERS, RECEIVERS) {
+pub(super) fn register(program: &mut dyn Program, config: &Config) {
+    for op in registrations(config, 1, SENDERS, RECEIVERS) {
         program.table(op);
     }
 }
@@ -50,8 +50,9 @@ pub(super) struct CountedProgram {
 impl CountedProgram {
     fn new(choice: &str) -> Self {
         let choice = Choice::parse(choice).expect("a program of ours");
-        let mut program = choice.build(choice.traits().full_size(EPOCH));
-        register(&mut *program);
+        let config = choice.traits().full_size(EPOCH);
+        let mut program = choice.build(config);
+        register(&mut *program, &config);
         let mut bench = Self::of(program, choice.traits().feed, |turn| Packet::Submit(submit(0, turn)));
         for _ in 0..choice.traits().quota {
             (0..WORKERS).for_each(|worker| bench.idle(worker));

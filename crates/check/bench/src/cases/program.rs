@@ -55,7 +55,7 @@ impl Bench {
         let config = choice.traits().full_size(EPOCH);
         let mut rain = choice.build(config);
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
-        for op in served(registrations(1, client, worker), &serving, config.tasks_per_slice) {
+        for op in served(registrations(&config, 1, client, worker), &serving) {
             rain.table(op);
         }
         Self { rain, client, worker }

@@ -59,7 +59,7 @@ fn config() -> Config {
 /// A spine above as many racks as there are workers in the other cases; each rack has made this report.
 fn spine(news: RackNews) -> CountedProgram {
     let mut spine = Box::new(Spine::new(FabricReading::default(), config()).expect("few leaves"));
-    register(&mut *spine);
+    register(&mut *spine, &config());
     for rack in (0..WORKERS).map(WorkerId) {
         let size = Some(rack_size());
         spine.set_workers(SliceId(0), (rack, GENERATION), size).expect("its row is there");
@@ -70,7 +70,7 @@ fn spine(news: RackNews) -> CountedProgram {
 
 fn leaf() -> CountedProgram {
     let mut leaf = Box::new(Horus::in_fabric(FabricReading::default(), config(), 1));
-    register(&mut *leaf);
+    register(&mut *leaf, &config());
     let link = SpineLink { at: SENDERS, epoch: EPOCH, generation: GENERATION, ..SpineLink::default() };
     leaf.set_spine(0, Some((link, Serial(0)))).expect("room for it");
     leaf.link(SliceId(0), Some(0)).expect("a spine that it knows");
