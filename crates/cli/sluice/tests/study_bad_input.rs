@@ -185,7 +185,7 @@ fn racks_that_cannot_be() {
     };
     bed("queue = 100000");
     let args = ["sim", "--policy", "rain:2,classes=4", "--load", "0.5", "--testbed", "bed.toml"];
-    refuses(folder.path(), &args, &["queue of 100000", "1 slices of 4 classes", "to 32704 at most"]);
+    refuses(folder.path(), &args, &["queue of 100000", "1 slices of 4 classes", "to 16320 at most"]);
     bed("queue = 8192\nsizes = [\"9us\", \"3us\"]");
     refuses(folder.path(), &args, &["bed.toml", "one to three spans"]);
 }
