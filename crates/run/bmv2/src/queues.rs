@@ -143,8 +143,8 @@ impl P4Tables {
         (word % (len << self.slice_bits())) as usize
     }
 
-    /// The count in a slice's word of a register. The word has the count's lower bits; what it counted since the
-    /// start is known from these.
+    /// The count in a slice's word of a register. The word has the count's lower bits; what it counted since
+    /// the start is known from these.
     fn count(&mut self, part: &str, name: &str, slice: SliceId) -> Result<u32, Bmv2Error> {
         let (start, above) = (self.config.counters_start.0, self.slice_bits());
         let word = self.word(part, name, slice.0.into())?;

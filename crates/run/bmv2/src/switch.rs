@@ -1,5 +1,5 @@
-//! A program on BMv2 with the time that each frame names: compiled for a size, started, given frames, and read
-//! out.
+//! A program on BMv2 with the time that each frame names: compiled for a size, started, given frames, and
+//! read out.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
