@@ -180,7 +180,7 @@ impl Entries {
         let way = row.and_then(|row| self.ways.to(&row.at));
         let end = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
         self.write_at(runtime, &egress("hosts", "server_hosts"), vec![index], end, |name| {
-            egress("addresses", name)
+            egress("hosts", name)
         })?;
         self.lead_copies(runtime, server, way)?;
         self.write_groups(runtime).map(Some)
@@ -307,7 +307,7 @@ impl Entries {
         }
         let end = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
         self.write_at(runtime, &egress("hosts", "worker_hosts"), vec![index.clone()], end, |name| {
-            egress("addresses", name)
+            egress("hosts", name)
         })?;
         if let Some(row) = row {
             let is_key = ("is_key", Vec::new());
@@ -439,7 +439,7 @@ impl Entries {
         }
         let swept = row.zip(way).map(|(row, way)| ("goes_to", way_to(&row.at, &way)));
         self.write_at(runtime, &egress("hosts", "client_hosts"), vec![index.clone()], swept, |name| {
-            egress("addresses", name)
+            egress("hosts", name)
         })?;
         let end = row.map(|row| {
             let life = ((row.incarnation.0 >> 32) as u32).to_be_bytes().to_vec();
