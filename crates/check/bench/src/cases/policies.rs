@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Arrival, Program, Verdict};
+use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::tables::Feed;
 use sluice_wire::{Dispatch, Endpoint, Nanos, Packet, Reply};
 
