@@ -21,7 +21,7 @@
 //! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out`
 //! (5), `sent` and `seen_out` (8); at egress the servers' rows (8) and packet numbers (9). Counts of ranks
 //! or classes take one or two stages behind `balance`, and half as many tasks fit behind them
-//! ([`EntryTable`]).
+//! (`EntryTable`).
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod entries;
