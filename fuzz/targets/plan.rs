@@ -43,6 +43,15 @@ mod flags {
         Udp,
         /// In the kernel.
         Xdp,
+        /// On BMv2.
+        Bmv2,
+    }
+
+    impl Io {
+        /// Whether hosts have links of their own.
+        pub const fn is_on_links(self) -> bool {
+            matches!(self, Self::Xdp | Self::Bmv2)
+        }
     }
 }
 
