@@ -21,8 +21,6 @@
 #define RUN(NAME, INDEX, RESULT) RESULT = NAME.execute(INDEX)
 #define RUN_ONLY(NAME, INDEX) NAME.execute(INDEX)
 
-#define AT(INDEX, WORD) (INDEX) WORD
-
 struct pair_t {
     int<32> high;
     int<32> low;

@@ -38,8 +38,6 @@
 #define RUN(NAME, INDEX, RESULT) NAME(INDEX, RESULT)
 #define RUN_ONLY(NAME, INDEX) NAME(INDEX)
 
-#define AT(INDEX, WORD) (INDEX) (WORD)
-
 /*
  * The same for a register of two words: PAIR_REGISTER(index, cells, name), PAIR_ACCESS(name, register, index, result)
  * { ... } PAIR_DONE(register).

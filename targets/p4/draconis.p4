@@ -296,9 +296,9 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
 
         entry.apply(hdr, pass);
         if (pass.ring == RING_PARK_TASK) {
-            RUN_ONLY(keep_ticket, AT(task_index_t, pass.ticket));
+            RUN_ONLY(keep_ticket, (task_index_t) pass.ticket);
         } else if (pass.ring == RING_TAKE_TASK) {
-            RUN(is_of_ticket, AT(task_index_t, pass.ticket), there);
+            RUN(is_of_ticket, (task_index_t) pass.ticket, there);
         }
 
         if (pass.role == ROLE_TOKEN && fixes == 0) {

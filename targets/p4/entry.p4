@@ -25,8 +25,8 @@
     ACCESS(take_##NAME, NAME, WORD, WORD, task_index_t, WORD) {                           \
         result = value;                                                               \
     } DONE(NAME, WORD)                                                                \
-    action park_##NAME() { RUN_ONLY(keep_##NAME, AT(task_index_t, pass.ticket)); }    \
-    action fetch_##NAME() { RUN(take_##NAME, AT(task_index_t, pass.ticket), FIELD); } \
+    action park_##NAME() { RUN_ONLY(keep_##NAME, (task_index_t) pass.ticket); }    \
+    action fetch_##NAME() { RUN(take_##NAME, (task_index_t) pass.ticket, FIELD); } \
     PLACED(STAGE) table NAME##_column {                                               \
         key = { pass.ring: exact; }                                                   \
         actions = { park_##NAME; fetch_##NAME; NoAction; }                            \

@@ -7,8 +7,8 @@
 #define NUMBERS_P4
 
 control Numbers(inout headers_t hdr, inout pass_t pass) {
-    REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, sent, COUNTERS_START)
-    REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, seen_out, COUNTERS_START)
+    REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, sent, 0)
+    REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, seen_out, 0)
 
     ACCESS(send_next, sent, bit<32>, bit<32>, worker_index_t, bit<32>) {
         value = value + 1;

@@ -14,7 +14,6 @@
 #define TASK_BITS 13
 #define TOKEN_BITS 12
 #define REPLAY_BITS 12
-#define COUNTERS_START 0
 #define SEAT_BITS 10
 #define DRAW_BITS 12
 #endif

@@ -16,7 +16,7 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
     /* How far a TOKEN's count may run ahead of the granted tokens. */
     const int<32> TOKENS_AHEAD_MAX = 8;
 
-    REGISTER(bit<32>, int<32>, worker_index_t, WORKERS, seen, COUNTERS_START)
+    REGISTER(bit<32>, int<32>, worker_index_t, WORKERS, seen, 0)
     /* The sequence of the newest try that entered, for each client and residue; its attempt is in the next stage. */
     REGISTER(bit<32>, int<32>, replay_index_t, REPLAY_CELLS, replay, 0)
     REGISTER(bit<16>, bit<16>, replay_index_t, REPLAY_CELLS, replay_attempt, 0)

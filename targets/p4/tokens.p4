@@ -11,8 +11,8 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     REGISTER(bit<16>, bit<16>, token_index_t, TOKENS, token_worker, 0)
     REGISTER(bit<32>, bit<32>, token_index_t, TOKENS, token_generation, 0)
     REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, gen_out, 0)
-    REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, sent, COUNTERS_START)
-    REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, seen_out, COUNTERS_START)
+    REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, sent, 0)
+    REGISTER(bit<32>, bit<32>, worker_index_t, WORKERS, seen_out, 0)
 
     ACCESS_ONLY(keep_worker, token_worker, bit<16>, bit<16>, token_index_t) {
         value = hdr.sluice.worker;
@@ -55,11 +55,11 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     } DONE(seen_out, bit<32>)
 
     action park() {
-        RUN_ONLY(keep_worker, AT(token_index_t, pass.ticket));
+        RUN_ONLY(keep_worker, (token_index_t) pass.ticket);
     }
 
     action take() {
-        RUN(take_worker, AT(token_index_t, pass.ticket), hdr.sluice.worker);
+        RUN(take_worker, (token_index_t) pass.ticket, hdr.sluice.worker);
     }
 
     @stage(4) table token_worker_column {
@@ -73,11 +73,11 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     action park_generation() {
-        RUN_ONLY(keep_generation, AT(token_index_t, pass.ticket));
+        RUN_ONLY(keep_generation, (token_index_t) pass.ticket);
     }
 
     action fetch_generation() {
-        RUN(take_generation, AT(token_index_t, pass.ticket), hdr.sluice.generation);
+        RUN(take_generation, (token_index_t) pass.ticket, hdr.sluice.generation);
     }
 
     @stage(4) table token_generation_column {

@@ -24,7 +24,6 @@ pub(crate) fn flags(config: &Config) -> Vec<String> {
         ("TOKEN_BITS", bits(config.tokens_per_slice)),
         ("REPLAY_BITS", bits(config.replay_cells)),
         ("SERVERS", config.servers.max(1).into()),
-        ("COUNTERS_START", 0),
         ("SEAT_BITS", bits(config.workers.into())),
         ("DRAW_BITS", draw_bits(config)),
     ];
