@@ -35,7 +35,7 @@ const bit<8> FIX_RETRIEVE = 2;
 
 /* Differences, in tables. */
 #define BELOW_ZERO 0x80000000 &&& 0x80000000
-#define NOT_FAR 0 &&& (0xffffffff << AHEAD_BITS)
+#define NOT_FAR 0 &&& (32w0xffffffff << AHEAD_BITS)
 
 control Draconis(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     Begin() begin;
