@@ -12,7 +12,7 @@ from planting import ROOT, bugs, built, complaint, plant_all
 
 # The program whose vectors are played for a file; Rain's play for all others.
 PROGRAMS = {"draconis.p4": "draconis", "pallas.p4": "pallas", "racksched.p4": "racksched"}
-PROGRAMS |= {"numbers.p4": "draconis", "rules.p4": "pallas"}
+PROGRAMS |= {"wide_entry.p4": "draconis", "numbers.p4": "draconis", "rules.p4": "pallas"}
 
 
 def find(folder, name):

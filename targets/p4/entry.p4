@@ -10,13 +10,7 @@
 #ifndef ENTRY_P4
 #define ENTRY_P4
 
-/* Which stage of the chip a column has, of those in which Rain's other arrays leave room. */
-#ifdef COLUMNS_ANYWHERE
-#define PLACED(STAGE)
-#else
-#define PLACED(STAGE) @stage(STAGE)
-#endif
-
+/* STAGE is the chip's, of those in which Rain's other arrays leave room. */
 #define COLUMN(NAME, STAGE, WORD, FIELD)                                              \
     REGISTER(WORD, WORD, task_index_t, TASKS, NAME, 0)                                    \
     ACCESS_ONLY(keep_##NAME, NAME, WORD, WORD, task_index_t) {                            \
@@ -27,7 +21,7 @@
     } DONE(NAME, WORD)                                                                \
     action park_##NAME() { RUN_ONLY(keep_##NAME, (task_index_t) pass.ticket); }    \
     action fetch_##NAME() { RUN(take_##NAME, (task_index_t) pass.ticket, FIELD); } \
-    PLACED(STAGE) table NAME##_column {                                               \
+    @stage(STAGE) table NAME##_column {                                               \
         key = { pass.ring: exact; }                                                   \
         actions = { park_##NAME; fetch_##NAME; NoAction; }                            \
         const default_action = NoAction;                                              \

@@ -165,6 +165,15 @@ control RackSched(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
         size = SEATS;
     }
 
+    action compare() {
+        shorter_by = load_0 |-| load_1;
+    }
+
+    action choose_second() {
+        seat_0 = seat_1;
+        load_0 = load_1;
+    }
+
     apply {
         begin.apply(hdr, pass, now);
         sources.apply(hdr, pass);
@@ -201,10 +210,9 @@ control RackSched(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
         }
 
         if (has_seat == 1 && pass.role == ROLE_TASK) {
-            shorter_by = load_0 |-| load_1;
+            compare();
             if (shorter_by != 0) {
-                seat_0 = seat_1;
-                load_0 = load_1;
+                choose_second();
             }
             workers_of_seats.apply();
             if (load_0[31:16] == 0) {

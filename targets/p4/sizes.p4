@@ -11,11 +11,13 @@
 /* Binary logarithms. */
 #define CLIENT_BITS 5
 #define SLICE_BITS 4
-#define TASK_BITS 13
 #define TOKEN_BITS 12
 #define REPLAY_BITS 12
 #define SEAT_BITS 10
 #define DRAW_BITS 12
+#endif
+#ifndef TASK_BITS
+#define TASK_BITS 13
 #endif
 
 #define SLICES (1 << SLICE_BITS)

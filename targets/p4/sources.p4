@@ -213,6 +213,19 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         size = SLICES;
     }
 
+#ifdef STAYS_IN_SLICE
+    action stay_in_slice() {
+        pass.slice = hdr.sluice.slice;
+        pass.row = (slice_index_t) hdr.sluice.slice;
+    }
+
+    /* The worker has moved. */
+    action stay_without_worker() {
+        stay_in_slice();
+        pass.known = 0;
+    }
+#endif
+
     apply {
         life.apply();
         if (hdr.sluice.kind == KIND_SUBMIT) {
@@ -223,6 +236,11 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
                 client_addresses.apply();
                 admitted_tasks.apply();
             }
+#ifdef STAYS_IN_SLICE
+            else {
+                stay_in_slice();
+            }
+#endif
         } else {
             workers.apply();
             if (hdr.sluice.kind == KIND_SWEEP) {
@@ -234,6 +252,13 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
                     admitted_tokens.apply();
                 }
             }
+#ifdef STAYS_IN_SLICE
+            else if (hdr.sluice.kind == KIND_TOKEN && pass.slice != hdr.sluice.slice) {
+                stay_without_worker();
+            } else {
+                stay_in_slice();
+            }
+#endif
         }
 
         if (hdr.sluice.generation == pass.generation) {

@@ -69,7 +69,8 @@ fn one(folder: &Path, program: P4Program) -> Result<ProgramReceipt, ReceiptError
     if tool("p4c-barefoot").is_ok() && tool(ASSEMBLER).is_ok() {
         match fit(folder, name) {
             Ok(fit) => {
-                println!("{name}: fits a Tofino\n{}", fit_rows(&fit).join("\n"));
+                println!("{name}: fits a Tofino");
+                fit_rows(&fit).iter().for_each(|(row, cell)| println!("{row}{cell}"));
                 said.fit = Some(fit);
             }
             Err(ReceiptError::Refused { what, said: words }) => {

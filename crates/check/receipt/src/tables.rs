@@ -8,18 +8,18 @@ use crate::fit::Fit;
 use crate::inputs::model;
 use crate::passes::PassCounts;
 
-/// How the beginning of each row of a program's fit table reads: what, of how many, and how many.
-pub fn fit_rows(fit: &Fit) -> Vec<String> {
+/// A program's rows of a fit table: how the row begins (what, and of how many), and the program's cell.
+pub fn fit_rows(fit: &Fit) -> Vec<(String, String)> {
     let share = |name: &str, of: u32, taken: u32| {
         let percent = f64::from(taken) / f64::from(of) * 100.0;
-        format!("| {name} | {} | {} ({percent:.1} %) |", grouped(of), grouped(taken))
+        (format!("| {name} | {} |", grouped(of)), format!(" {} ({percent:.1} %) |", grouped(taken)))
     };
     vec![
-        format!("| stages | 12 | {} |", fit.stages),
+        ("| stages".to_owned(), format!(" {} |", fit.stages)),
         share("SRAM, blocks", 960, fit.sram),
         share("map RAM, blocks", 576, fit.map_ram),
         share("TCAM, blocks", 288, fit.tcam),
-        format!("| stateful units | 48 | {} |", fit.stateful_units),
+        ("| stateful units | 48 |".to_owned(), format!(" {} |", fit.stateful_units)),
         share("hash bits", 4_992, fit.hash_bits),
         share("hash distribution units", 72, fit.hash_distribution_units),
         share("gateways", 192, fit.gateways),

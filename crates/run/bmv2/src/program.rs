@@ -1,5 +1,7 @@
 //! The schedulers that are written in P4.
 
+use crate::registers::OWN;
+
 /// A scheduler's program in `targets/p4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum P4Program {
@@ -51,7 +53,8 @@ impl P4Program {
     pub(crate) const fn client_links(self) -> Option<&'static str> {
         match self {
             Self::Rain => Some("tokens"),
-            Self::Draconis | Self::RackSched => Some("client_link"),
+            Self::Draconis => Some(OWN),
+            Self::RackSched => Some("client_link"),
             Self::Pallas => None,
         }
     }

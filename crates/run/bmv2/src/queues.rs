@@ -91,8 +91,13 @@ impl P4Tables {
 
     /// The waiting tasks in these cells: who submitted them, and which try it was.
     fn tasks(&mut self, cells: Vec<usize>) -> Result<Vec<Submit>, Bmv2Error> {
-        let names = ["client", "attempt", "incarnation_low", "sequence"];
-        let [client, attempt, low, sequence] = names.map(|name| self.words("entry", name));
+        // In a wide entry the attempt is the upper half of a column.
+        let (part, attempt, unused_bits) = match self.program {
+            P4Program::Draconis => ("wide_entry", "attempt_length", 16),
+            P4Program::Rain | P4Program::Pallas | P4Program::RackSched => ("entry", "attempt", 0),
+        };
+        let names = ["client", attempt, "incarnation_low", "sequence"];
+        let [client, attempt, low, sequence] = names.map(|name| self.words(part, name));
         let (client, attempt, low, sequence) = (client?, attempt?, low?, sequence?);
         let task = |cell: usize| Submit {
             client: ClientId(client[cell] as u16),
@@ -100,7 +105,7 @@ impl P4Tables {
                 incarnation: self.entries.incarnation(ClientId(client[cell] as u16), low[cell]),
                 sequence: Serial(sequence[cell]),
             },
-            attempt: Attempt(attempt[cell] as u16),
+            attempt: Attempt((attempt[cell] >> unused_bits) as u16),
             ..Submit::default()
         };
         Ok(cells.into_iter().map(task).collect())

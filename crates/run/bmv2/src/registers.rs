@@ -62,8 +62,11 @@ const RAIN: Registers = &[
     ("entry", COLUMNS),
 ];
 
-const DRACONIS: Registers =
-    &[(OWN, &["retrieve_pointer", "add_pointer", "add_flag", "retrieve_flag", "ticket"]), ("entry", COLUMNS)];
+const DRACONIS: Registers = &[
+    (OWN, &["retrieve_pointer", "add_pointer", "add_flag", "retrieve_flag", "ticket", "arrived_high"]),
+    TOLD,
+    ("wide_entry", WIDE_COLUMNS),
+];
 
 /// The columns of a waiting task's entry.
 const COLUMNS: &[&str] = &[
@@ -87,6 +90,20 @@ const COLUMNS: &[&str] = &[
     "payload_5",
     "payload_6",
     "payload_7",
+];
+
+/// The same where fields share columns; the upper half of the arrival time stands with the scheduler.
+const WIDE_COLUMNS: &[&str] = &[
+    "client",
+    "arrived_low",
+    "incarnation_low",
+    "sequence",
+    "attempt_length",
+    "age",
+    "type_priority_constraints",
+    "payload_0_to_3",
+    "budget",
+    "payload_4_to_7",
 ];
 
 #[cfg(test)]
