@@ -42,7 +42,7 @@ control Entry(inout headers_t hdr, inout pass_t pass) {
     COLUMN(attempt, 8, bit<16>, hdr.sluice.attempt)
     COLUMN(budget, 9, bit<16>, hdr.sluice.budget)
     COLUMN(arrived_high, 8, bit<16>, hdr.bridge.arrived_high)
-    COLUMN(age, 10, bit<16>, hdr.bridge.age)
+    COLUMN(age, 10, bit<16>, hdr.behind.age)
     COLUMN(arrived_low, 5, bit<32>, hdr.bridge.arrived_low)
     COLUMN(task_type, 10, bit<16>, hdr.sluice.task_type)
     COLUMN(length, 9, bit<16>, hdr.sluice.length)

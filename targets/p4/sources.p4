@@ -61,7 +61,6 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         default_action = NoAction;
         size = 2;
     }
-
     action is_worker(bit<16> slice, bit<32> generation, bit<8> open) {
         pass.known = 1;
         pass.slice = slice;
@@ -213,6 +212,45 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
         size = SLICES;
     }
 
+    action is_other_length() {
+        hdr.sluice.kind = KIND_NONE;
+    }
+
+    /*
+     * SUBMITs whose lengths do not agree become packets of no kind: a task beside the header is padded to whole words
+     * and has an iCRC. `form.p4` has counted them already; on the chip the try counts as entered.
+     */
+    table lengths {
+        key = {
+            hdr.sluice.kind: ternary;
+            pass.is_round: ternary;
+            pass.is_brief: ternary;
+            hdr.sluice.length: ternary;
+            pass.beside: ternary;
+        }
+        actions = { is_other_length; NoAction; }
+        const default_action = NoAction;
+        const entries = {
+            (KIND_SUBMIT, 0, 1, 0 &&& 0xfff8, _): NoAction();
+            (KIND_SUBMIT, 0, 1, INLINE_BYTES, _): NoAction();
+            (KIND_SUBMIT, 0, 1, _, _): is_other_length();
+            (KIND_SUBMIT, 0, _, 0 &&& 0xfff8, _): is_other_length();
+            (KIND_SUBMIT, 0, _, INLINE_BYTES, _): is_other_length();
+            /* More than 65,412, which is 0xff84. */
+            (KIND_SUBMIT, 0, _, 0xff85, _): is_other_length();
+            (KIND_SUBMIT, 0, _, 0xff86 &&& 0xfffe, _): is_other_length();
+            (KIND_SUBMIT, 0, _, 0xff88 &&& 0xfff8, _): is_other_length();
+            (KIND_SUBMIT, 0, _, 0xff90 &&& 0xfff0, _): is_other_length();
+            (KIND_SUBMIT, 0, _, 0xffa0 &&& 0xffe0, _): is_other_length();
+            (KIND_SUBMIT, 0, _, 0xffc0 &&& 0xffc0, _): is_other_length();
+            (KIND_SUBMIT, 0, _, 0 &&& 3, OUTSIDE_BYTES): NoAction();
+            (KIND_SUBMIT, 0, _, 1 &&& 3, OUTSIDE_BYTES + 3): NoAction();
+            (KIND_SUBMIT, 0, _, 2 &&& 3, OUTSIDE_BYTES + 2): NoAction();
+            (KIND_SUBMIT, 0, _, 3 &&& 3, OUTSIDE_BYTES + 1): NoAction();
+            (KIND_SUBMIT, 0, _, _, _): is_other_length();
+        }
+    }
+
     apply {
         life.apply();
         if (hdr.sluice.kind == KIND_SUBMIT) {
@@ -250,6 +288,7 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
                     pass.entered);
             }
         }
+        lengths.apply();
     }
 }
 
