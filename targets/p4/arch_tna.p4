@@ -45,6 +45,13 @@ struct pair_t {
 #define RANDOM(NUMBER, NAME) Random<NUMBER>() NAME;
 #define DRAW(NAME, NUMBER, HELD, TO) TO = NAME.get()
 
+/* The parser takes what it has parsed off the UDP checksum: the sum of the bytes behind is left. */
+#define REST_SUM(NAME) Checksum() NAME;
+#define LEAVE_OUT(NAME, ...) NAME.subtract(__VA_ARGS__);
+#define SUM_REST(NAME, TO) NAME.subtract_all_and_deposit(TO);
+/* A datagram over IPv4 may bring no checksum, and its length differs from that of IPv6. */
+#define NO_REST_SUM(TO) TO = 1;
+
 #define COUNTER(CELLS, NAME) Counter<bit<64>, bit<8>>(CELLS, CounterType_t.PACKETS) NAME;
 #define COUNT(NAME, INDEX) NAME.count(INDEX)
 

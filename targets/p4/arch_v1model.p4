@@ -81,6 +81,12 @@ struct pair_t {
 #define DRAW(NAME, NUMBER, HELD, TO) random(TO, (NUMBER) 0, (NUMBER) 0xffff)
 #endif
 
+/* BMv2 parses the bytes that a checksum is of, and needs no sum of those behind. */
+#define REST_SUM(NAME)
+#define LEAVE_OUT(NAME, ...)
+#define SUM_REST(NAME, TO) TO = 0;
+#define NO_REST_SUM(TO)
+
 #define COUNTER(CELLS, NAME) counter(CELLS, CounterType.packets) NAME;
 #define COUNT(NAME, INDEX) NAME.count((bit<32>) INDEX)
 

@@ -10,7 +10,11 @@
 #ifndef ENTRY_P4
 #define ENTRY_P4
 
-/* STAGE is the chip's, of those in which Rain's other arrays leave room. */
+/* The first of the eight stages of the chip that have the columns, among Rain's other arrays. */
+#ifndef FIRST_STAGE
+#define FIRST_STAGE 4
+#endif
+
 #define COLUMN(NAME, STAGE, WORD, FIELD)                                              \
     REGISTER(WORD, WORD, task_index_t, TASKS, NAME, 0)                                    \
     ACCESS_ONLY(keep_##NAME, NAME, WORD, WORD, task_index_t) {                            \
@@ -21,7 +25,7 @@
     } DONE(NAME, WORD)                                                                \
     action park_##NAME() { RUN_ONLY(keep_##NAME, (task_index_t) pass.ticket); }    \
     action fetch_##NAME() { RUN(take_##NAME, (task_index_t) pass.ticket, FIELD); } \
-    @stage(STAGE) table NAME##_column {                                               \
+    @stage(FIRST_STAGE + STAGE) table NAME##_column {                                  \
         key = { pass.ring: exact; }                                                   \
         actions = { park_##NAME; fetch_##NAME; NoAction; }                            \
         const default_action = NoAction;                                              \
@@ -32,26 +36,26 @@
     }
 
 control Entry(inout headers_t hdr, inout pass_t pass) {
-    COLUMN(client, 4, bit<16>, hdr.sluice.client)
-    COLUMN(attempt, 8, bit<16>, hdr.sluice.attempt)
-    COLUMN(budget, 9, bit<16>, hdr.sluice.budget)
-    COLUMN(arrived_high, 8, bit<16>, hdr.bridge.arrived_high)
-    COLUMN(age, 10, bit<16>, hdr.bridge.age)
-    COLUMN(arrived_low, 5, bit<32>, hdr.bridge.arrived_low)
-    COLUMN(task_type, 10, bit<16>, hdr.sluice.task_type)
-    COLUMN(length, 9, bit<16>, hdr.sluice.length)
-    COLUMN(incarnation_low, 7, bit<32>, hdr.sluice.incarnation_low)
-    COLUMN(sequence, 6, bit<32>, hdr.sluice.sequence)
-    COLUMN(priority, 11, bit<8>, hdr.sluice.priority)
-    COLUMN(constraints, 11, bit<8>, hdr.sluice.constraints)
-    COLUMN(payload_0, 5, bit<8>, hdr.sluice.payload_0)
-    COLUMN(payload_1, 6, bit<8>, hdr.sluice.payload_1)
-    COLUMN(payload_2, 7, bit<8>, hdr.sluice.payload_2)
-    COLUMN(payload_3, 8, bit<8>, hdr.sluice.payload_3)
-    COLUMN(payload_4, 9, bit<8>, hdr.sluice.payload_4)
-    COLUMN(payload_5, 10, bit<8>, hdr.sluice.payload_5)
-    COLUMN(payload_6, 11, bit<8>, hdr.sluice.payload_6)
-    COLUMN(payload_7, 11, bit<8>, hdr.sluice.payload_7)
+    COLUMN(client, 0, bit<16>, hdr.sluice.client)
+    COLUMN(attempt, 4, bit<16>, hdr.sluice.attempt)
+    COLUMN(budget, 5, bit<16>, hdr.sluice.budget)
+    COLUMN(arrived_high, 4, bit<16>, hdr.bridge.arrived_high)
+    COLUMN(age, 6, bit<16>, hdr.behind.age)
+    COLUMN(arrived_low, 1, bit<32>, hdr.bridge.arrived_low)
+    COLUMN(task_type, 6, bit<16>, hdr.sluice.task_type)
+    COLUMN(length, 5, bit<16>, hdr.sluice.length)
+    COLUMN(incarnation_low, 3, bit<32>, hdr.sluice.incarnation_low)
+    COLUMN(sequence, 2, bit<32>, hdr.sluice.sequence)
+    COLUMN(priority, 7, bit<8>, hdr.sluice.priority)
+    COLUMN(constraints, 7, bit<8>, hdr.sluice.constraints)
+    COLUMN(payload_0, 1, bit<8>, hdr.sluice.payload_0)
+    COLUMN(payload_1, 2, bit<8>, hdr.sluice.payload_1)
+    COLUMN(payload_2, 3, bit<8>, hdr.sluice.payload_2)
+    COLUMN(payload_3, 4, bit<8>, hdr.sluice.payload_3)
+    COLUMN(payload_4, 5, bit<8>, hdr.sluice.payload_4)
+    COLUMN(payload_5, 6, bit<8>, hdr.sluice.payload_5)
+    COLUMN(payload_6, 7, bit<8>, hdr.sluice.payload_6)
+    COLUMN(payload_7, 7, bit<8>, hdr.sluice.payload_7)
 
     apply {
         client_column.apply();

@@ -10,6 +10,8 @@ const bit<8> HEADER_BYTES = 88;
 const bit<16> UDP_BYTES = 96;
 const bit<16> INLINE_BYTES = 8;
 const bit<16> ICRC_BYTES = 4;
+/* What a SUBMIT has beside its task if that is outside of the header and whole words. */
+const bit<16> OUTSIDE_BYTES = UDP_BYTES + ICRC_BYTES;
 /* Whether a task of this length has bytes outside of the header; a chip compares for equality. */
 #define IS_OUTSIDE(LENGTH) (LENGTH[15:3] != 0 && LENGTH != INLINE_BYTES)
 
@@ -148,6 +150,18 @@ header sluice_t {
     bit<32> age;
 }
 
+/* All fields of the header. */
+#define SLUICE_FIELDS                                                                                      \
+    hdr.sluice.version, hdr.sluice.kind, hdr.sluice.own_length, hdr.sluice.code, hdr.sluice.epoch,         \
+    hdr.sluice.key, hdr.sluice.task_type, hdr.sluice.priority, hdr.sluice.constraints, hdr.sluice.client,  \
+    hdr.sluice.worker, hdr.sluice.generation, hdr.sluice.incarnation_high, hdr.sluice.incarnation_low,     \
+    hdr.sluice.sequence, hdr.sluice.attempt, hdr.sluice.length, hdr.sluice.payload_0,                      \
+    hdr.sluice.payload_1, hdr.sluice.payload_2, hdr.sluice.payload_3, hdr.sluice.payload_4,                \
+    hdr.sluice.payload_5, hdr.sluice.payload_6, hdr.sluice.payload_7, hdr.sluice.address_0,                \
+    hdr.sluice.address_1, hdr.sluice.address_2, hdr.sluice.address_3, hdr.sluice.port, hdr.sluice.slice,   \
+    hdr.sluice.word_0, hdr.sluice.word_1, hdr.sluice.word_2, hdr.sluice.budget, hdr.sluice.occupancy,      \
+    hdr.sluice.age
+
 /* In front of a packet that recirculates. */
 header round_t {
     bit<8> number;
@@ -187,8 +201,6 @@ header bridge_t {
     bit<16> zero_1;
     bit<16> arrived_high;
     bit<32> arrived_low;
-    bit<16> zero_2;
-    bit<16> age;
     /* As in `pass_t`. */
     bit<32> ticket;
     bit<16> slice;
@@ -207,10 +219,26 @@ header told_t {
     bit<32> now_low;
     bit<32> arrived_high;
     bit<32> arrived_low;
-    bit<32> age;
     bit<32> ticket;
     bit<16> slice;
     bit<16> occupancy;
+}
+
+/*
+ * Behind the bridge, and with a packet that recirculates: what the chip knows of the bytes behind our header, which it
+ * does not parse again. The age lies here so that both are one container at egress, which parses `told_behind_t`.
+ */
+header behind_t {
+    /* 1 if the sum is not known. */
+    bit<8> unsummed;
+    /* Of these bytes, as a UDP checksum counts them. */
+    bit<16> sum;
+    bit<16> age;
+}
+
+header told_behind_t {
+    bit<8> unsummed;
+    bit<32> sum_and_age;
 }
 
 #ifdef HELD_TO_VECTORS
@@ -266,9 +294,17 @@ header icrc_t {
     bit<32> icrc;
 }
 
+#define WRITE_FIELDS                                                                                       \
+    hdr.write.opcode, hdr.write.flags, hdr.write.partition, hdr.write.unused, hdr.write.qpn,               \
+    hdr.write.asks, hdr.write.psn, hdr.write.address_high, hdr.write.address_low, hdr.write.rkey,          \
+    hdr.write.length_high, hdr.write.length, hdr.write.incarnation_high, hdr.write.incarnation_low,        \
+    hdr.write.sequence
+
 struct headers_t {
     bridge_t bridge;
     told_t told;
+    behind_t behind;
+    told_behind_t told_behind;
     round_t round;
 #ifdef HELD_TO_VECTORS
     held_t held;
@@ -329,8 +365,12 @@ struct pass_t {
     bit<32> from_3;
     /* 1 if the packet came from the controller's port. */
     bit<1> is_control;
-    /* 1 if the bytes are a packet: version, header length and kind are known. */
+    /* 1 if version and header length are ours, and either nothing is behind the header or its kind may have that. */
     bit<1> is_packet;
+    /* 1 if nothing is behind the header. */
+    bit<1> is_brief;
+    /* By how many bytes the datagram is longer than the task. */
+    bit<16> beside;
     /* The tables' answers. */
     bit<1> known;
     bit<1> key_right;

@@ -22,28 +22,10 @@ parser BridgeParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
         hdr.bridge.zero_1 = 0;
         hdr.bridge.arrived_high = 0;
         hdr.bridge.arrived_low = 0;
-        hdr.bridge.zero_2 = 0;
-        hdr.bridge.age = 0;
         hdr.bridge.ticket = 0;
         hdr.bridge.slice = 0;
         hdr.bridge.occupancy = 0;
         pass.refusal = REFUSAL_NONE;
-        transition accept;
-    }
-}
-
-/* What follows the frame's headers, and what follows `round` in a packet that recirculated. */
-parser SluiceParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
-    state start {
-        packet.extract(hdr.sluice);
-        transition select(hdr.sluice.version, hdr.sluice.own_length) {
-            (WIRE_VERSION, HEADER_BYTES): of_a_kind;
-            default: accept;
-        }
-    }
-
-    state of_a_kind {
-        pass.is_packet = 1;
         transition accept;
     }
 }
@@ -53,6 +35,7 @@ parser RoundParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
     state start {
         packet.extract(hdr.round);
         pass.is_round = 1;
+        pass.is_packet = 1;
         pass.is_control = 1;
         pass.round = hdr.round.number;
         pass.arrived_high = hdr.round.arrived_high;
@@ -62,9 +45,12 @@ parser RoundParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
 }
 
 parser FrameParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
-    SluiceParser() inner;
+    REST_SUM(rest)
 
     state start {
+        hdr.behind.setValid();
+        hdr.behind.unsummed = 0;
+        hdr.behind.age = 0;
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.type) {
             ETHERTYPE_IPV4: ipv4;
@@ -75,6 +61,7 @@ parser FrameParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
 
     state ipv4 {
         packet.extract(hdr.ipv4);
+        NO_REST_SUM(hdr.behind.unsummed)
         pass.from_0 = 0;
         pass.from_1 = 0;
         pass.from_2 = 0xffff;
@@ -88,6 +75,9 @@ parser FrameParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
 
     state ipv6 {
         packet.extract(hdr.ipv6);
+        LEAVE_OUT(rest, {
+            hdr.ipv6.length, 8w0, hdr.ipv6.next, hdr.ipv6.from_0, hdr.ipv6.from_1, hdr.ipv6.from_2,
+            hdr.ipv6.from_3, hdr.ipv6.to_0, hdr.ipv6.to_1, hdr.ipv6.to_2, hdr.ipv6.to_3 })
         pass.from_0 = hdr.ipv6.from_0;
         pass.from_1 = hdr.ipv6.from_1;
         pass.from_2 = hdr.ipv6.from_2;
@@ -100,14 +90,40 @@ parser FrameParser(packet_in packet, inout headers_t hdr, inout pass_t pass) {
 
     state udp {
         packet.extract(hdr.udp);
-        transition select(hdr.udp.to) {
-            SWITCH_PORT: sluice;
+        LEAVE_OUT(rest, { hdr.udp.from, hdr.udp.to, hdr.udp.length, hdr.udp.checksum })
+        transition select(hdr.udp.to, hdr.udp.length) {
+            (SWITCH_PORT, UDP_BYTES): brief;
+            (SWITCH_PORT, _): long;
             default: accept;
         }
     }
 
+    /* Nothing is behind our header. */
+    state brief {
+        pass.is_brief = 1;
+        transition select(packet.lookahead<bit<32>>()) {
+            WIRE_VERSION ++ 8w0 ++ HEADER_BYTES ++ 8w0 &&& 0xff00ff00: known;
+            default: sluice;
+        }
+    }
+
+    state long {
+        transition select(packet.lookahead<bit<32>>()) {
+            WIRE_VERSION ++ KIND_SUBMIT ++ HEADER_BYTES ++ 8w0 &&& 0xffffff00: known;
+            WIRE_VERSION ++ KIND_REPLY ++ HEADER_BYTES ++ 8w0 &&& 0xffffff00: known;
+            default: sluice;
+        }
+    }
+
+    state known {
+        pass.is_packet = 1;
+        transition sluice;
+    }
+
     state sluice {
-        inner.apply(packet, hdr, pass);
+        packet.extract(hdr.sluice);
+        LEAVE_OUT(rest, { SLUICE_FIELDS })
+        SUM_REST(rest, hdr.behind.sum)
         transition accept;
     }
 }

@@ -192,7 +192,7 @@ control Queue(inout headers_t hdr, inout pass_t pass) {
 
     action go_ahead() {
         pass.ahead = 1;
-        hdr.bridge.age = hdr.bridge.age ^ MARK_AHEAD;
+        hdr.behind.age = hdr.behind.age ^ MARK_AHEAD;
     }
 
     /* What found neither a place nor what it looks for. */

@@ -6,7 +6,16 @@
 #ifndef REPLIES_P4
 #define REPLIES_P4
 
-control Replies(inout headers_t hdr) {
+/* The receiver's address. */
+struct host_t {
+    bit<1> is_v4;
+    bit<32> to_0;
+    bit<32> to_1;
+    bit<32> to_2;
+    bit<32> to_3;
+}
+
+control Replies(inout headers_t hdr, in host_t host) {
     bit<32> at_0;
     bit<32> at_1;
     bit<32> at_2;
@@ -157,18 +166,24 @@ control Replies(inout headers_t hdr) {
         hdr.sluice.code = PLACE_AT_CLIENT;
     }
 
-    /* Where the bytes are that do not fit the header: an entry's age has a mark if they were written ahead. */
+    /*
+     * Where the bytes are that do not fit the header: an entry's age has a mark if they were written ahead. Without
+     * their sum there is no checksum for IPv6, and they stay with the client.
+     */
     table places {
         key = {
             hdr.told.waited: ternary;
-            hdr.told.age: ternary;
+            hdr.told_behind.sum_and_age[15:0]: ternary @name("age");
+            hdr.told_behind.unsummed: ternary;
+            host.is_v4: ternary;
         }
         actions = { bytes_are_here; bytes_are_ahead; bytes_are_at_client; }
         const default_action = bytes_are_at_client;
         const entries = {
-            (0, _): bytes_are_here();
-            (_, 0x4000 &&& 0xe000): bytes_are_ahead();
-            (_, 0xa000 &&& 0xe000): bytes_are_ahead();
+            (0, _, 1, 0): bytes_are_at_client();
+            (0, _, _, _): bytes_are_here();
+            (_, 0x4000 &&& 0xe000, _, _): bytes_are_ahead();
+            (_, 0xa000 &&& 0xe000, _, _): bytes_are_ahead();
         }
     }
 
@@ -210,15 +225,6 @@ control Replies(inout headers_t hdr) {
             hdr.sluice.incarnation_high = incarnation_high;
         }
     }
-}
-
-/* The receiver's address. */
-struct host_t {
-    bit<1> is_v4;
-    bit<32> to_0;
-    bit<32> to_1;
-    bit<32> to_2;
-    bit<32> to_3;
 }
 
 /*
@@ -279,7 +285,6 @@ control Hosts(inout headers_t hdr, in bit<16> server, out host_t host) {
 control Addresses(inout headers_t hdr, in host_t host, inout bit<1> is_nowhere) {
     action leave_by_ipv4(bit<32> own) {
         hdr.ethernet.type = ETHERTYPE_IPV4;
-        hdr.ipv6.setInvalid();
         hdr.ipv4.setValid();
         hdr.ipv4.version_ihl = 0x45;
         hdr.ipv4.service = 0;
@@ -294,7 +299,6 @@ control Addresses(inout headers_t hdr, in host_t host, inout bit<1> is_nowhere) 
 
     action leave_by_ipv6(bit<32> own_0, bit<32> own_1, bit<32> own_2, bit<32> own_3) {
         hdr.ethernet.type = ETHERTYPE_IPV6;
-        hdr.ipv4.setInvalid();
         hdr.ipv6.setValid();
         hdr.ipv6.version_class_flow = 0x60000000;
         hdr.ipv6.next = PROTOCOL_UDP;

@@ -16,7 +16,9 @@
 /* The binary logarithm of how many turns the tables tell apart. */
 #define TURN_BITS 6
 
-control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
+control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy, out bit<32> number) {
+#include "copies.p4"
+
     bit<32> mask = 0;
     bit<32> first = 0;
     bit<32> slot = 0;
@@ -71,9 +73,12 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
 
     action is_turn() {
         gets_copy = 1;
+        RUN(next_number, server, number);
     }
 
     /*
+     * The look-up's action takes the copy's number, at a stage that has the room.
+     *
      * One entry for a server that gets every copy, otherwise one for each of its turns. The key is narrow, so that it
      * takes one block of TCAM for 512 entries.
      */
@@ -90,6 +95,7 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
 
     apply {
         gets_copy = 0;
+        number = 0;
         rings.apply();
         turns.apply();
         shifts.apply();

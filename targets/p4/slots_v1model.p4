@@ -3,7 +3,9 @@
 #ifndef SLOTS_P4
 #define SLOTS_P4
 
-control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
+control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy, out bit<32> number) {
+#include "copies.p4"
+
     bit<1> has_ring = 0;
     bit<64> address = 0;
     bit<32> slots_less_one = 0;
@@ -54,8 +56,10 @@ control Slots(inout headers_t hdr, in bit<16> server, out bit<1> gets_copy) {
             place = place + members;
         }
         gets_copy = 0;
+        number = 0;
         if (has_ring == 1 && (copies == 0 || place < copies)) {
             gets_copy = 1;
+            RUN(next_number, server, number);
         }
         address = address + (32w0 ++ (ticket & slots_less_one)) * (32w0 ++ slot_bytes);
         hdr.write.address_high = address[63:32];

@@ -13,7 +13,8 @@ control Arrival(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
         hdr.bridge.now_high = now[47:32];
         hdr.bridge.now_low = now[31:0] & 0xfffffff0;
         steps = hdr.sluice.age[31:16] << 5;
-        hdr.bridge.age = hdr.sluice.age[15:0] >> 11;
+        pass.beside = hdr.udp.length - hdr.sluice.length;
+        hdr.behind.age = hdr.sluice.age[15:0] >> 11;
     }
 
     action arrive() {
@@ -27,15 +28,15 @@ control Arrival(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     }
 
     action age_as_it_is() {
-        hdr.bridge.age = hdr.sluice.age[15:0];
+        hdr.behind.age = hdr.sluice.age[15:0];
     }
 
     action count_steps() {
-        hdr.bridge.age = hdr.bridge.age | steps;
+        hdr.behind.age = hdr.behind.age | steps;
     }
 
     action last_step() {
-        hdr.bridge.age = LAST_STEP;
+        hdr.behind.age = LAST_STEP;
     }
 
     table ages {
@@ -49,11 +50,11 @@ control Arrival(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     }
 
     action mark_steps() {
-        hdr.bridge.age = hdr.bridge.age | STEP_MARKS;
+        hdr.behind.age = hdr.behind.age | STEP_MARKS;
     }
 
     action round_up() {
-        hdr.bridge.age = hdr.bridge.age |+| 1;
+        hdr.behind.age = hdr.behind.age |+| 1;
     }
 
     apply {
@@ -88,7 +89,7 @@ control Telemetry(inout headers_t hdr) {
         low = hdr.told.now_low - hdr.told.arrived_low;
         behind = hdr.told.arrived_low |-| hdr.told.now_low;
         high = hdr.told.now_high - hdr.told.arrived_high;
-        age = hdr.told.age & 0x1fff;
+        age = hdr.told_behind.sum_and_age & 0x1fff;
     }
 
     action borrow() {
@@ -117,7 +118,7 @@ control Telemetry(inout headers_t hdr) {
     table entry_ages {
         key = {
             hdr.told.waited: ternary;
-            hdr.told.age: ternary;
+            hdr.told_behind.sum_and_age[15:0]: ternary @name("age");
         }
         actions = { own_age; oldest; count_steps; NoAction; }
         const default_action = NoAction;

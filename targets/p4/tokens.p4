@@ -62,7 +62,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         RUN(take_worker, (token_index_t) pass.ticket, hdr.sluice.worker);
     }
 
-    @stage(4) table token_worker_column {
+    @stage(FIRST_STAGE + 0) table token_worker_column {
         key = { pass.ring: exact; }
         actions = { park; take; NoAction; }
         const default_action = NoAction;
@@ -80,7 +80,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         RUN(take_generation, (token_index_t) pass.ticket, hdr.sluice.generation);
     }
 
-    @stage(4) table token_generation_column {
+    @stage(FIRST_STAGE + 0) table token_generation_column {
         key = { pass.ring: exact; }
         actions = { park_generation; fetch_generation; NoAction; }
         const default_action = NoAction;
@@ -94,7 +94,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
         RUN(is_of_generation, hdr.sluice.worker, pass.live);
     }
 
-    @stage(5) table generations {
+    @stage(FIRST_STAGE + 1) table generations {
         key = { pass.ring: exact; }
         actions = { compare_generation; NoAction; }
         const default_action = NoAction;
@@ -109,7 +109,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* The links of workers that a token may name. */
-    @stage(5) table worker_links {
+    @stage(FIRST_STAGE + 1) table worker_links {
         key = { hdr.sluice.worker: exact; }
         actions = { is_there; @defaultonly NoAction; }
         default_action = NoAction;
@@ -122,7 +122,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* The links of clients whose tasks are swept. */
-    @stage(5) @ternary(1) table client_links {
+    @stage(FIRST_STAGE + 1) @ternary(1) table client_links {
         key = { hdr.sluice.client: exact; }
         actions = { leads_to; @defaultonly NoAction; }
         default_action = NoAction;
@@ -203,7 +203,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* How a packet leaves that got as far as the rings. The access to `sent` is the row's action. */
-    @stage(6) table departures {
+    @stage(FIRST_STAGE + 2) table departures {
         key = {
             pass.role: ternary;
             pass.ring: ternary;
@@ -247,7 +247,7 @@ control Tokens(inout headers_t hdr, inout pass_t pass) {
     }
 
     /* Whether a packet counts a granted token, or tells how many were. */
-    @stage(7) table grants {
+    @stage(FIRST_STAGE + 3) table grants {
         key = {
             pass.role: ternary;
             pass.ring: ternary;

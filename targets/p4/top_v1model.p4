@@ -36,7 +36,6 @@ parser SwitchParser(packet_in packet, out headers_t hdr, inout meta_t meta, inou
     BridgeParser() bridge;
     FrameParser() frame;
     RoundParser() round;
-    SluiceParser() inner;
 
     state start {
         bridge.apply(packet, hdr, meta.pass);
@@ -51,7 +50,8 @@ parser SwitchParser(packet_in packet, out headers_t hdr, inout meta_t meta, inou
 #ifdef HELD_TO_VECTORS
         packet.extract(hdr.held);
 #endif
-        inner.apply(packet, hdr, meta.pass);
+        hdr.behind.setValid();
+        packet.extract(hdr.sluice);
         transition known;
     }
 
@@ -223,23 +223,11 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 #define UDP_FIELDS_6                                                                                       \
     hdr.ipv6.from_0, hdr.ipv6.from_1, hdr.ipv6.from_2, hdr.ipv6.from_3, hdr.ipv6.to_0, hdr.ipv6.to_1,      \
     hdr.ipv6.to_2, hdr.ipv6.to_3, 16w0, hdr.udp.length, 24w0, PROTOCOL_UDP, hdr.udp.from, hdr.udp.to,      \
-    hdr.udp.length, hdr.sluice.version, hdr.sluice.kind, hdr.sluice.own_length, hdr.sluice.code,           \
-    hdr.sluice.epoch, hdr.sluice.key, hdr.sluice.task_type, hdr.sluice.priority, hdr.sluice.constraints,   \
-    hdr.sluice.client, hdr.sluice.worker, hdr.sluice.generation, hdr.sluice.incarnation_high,              \
-    hdr.sluice.incarnation_low, hdr.sluice.sequence, hdr.sluice.attempt, hdr.sluice.length,                \
-    hdr.sluice.payload_0, hdr.sluice.payload_1, hdr.sluice.payload_2, hdr.sluice.payload_3,                \
-    hdr.sluice.payload_4, hdr.sluice.payload_5, hdr.sluice.payload_6, hdr.sluice.payload_7,                \
-    hdr.sluice.address_0, hdr.sluice.address_1, hdr.sluice.address_2, hdr.sluice.address_3,                \
-    hdr.sluice.port, hdr.sluice.slice, hdr.sluice.word_0, hdr.sluice.word_1, hdr.sluice.word_2,            \
-    hdr.sluice.budget, hdr.sluice.occupancy, hdr.sluice.age
+    hdr.udp.length, SLUICE_FIELDS
 
 /* Of invalid headers nothing is summed. */
 #define BODY_FIELDS                                                                                        \
-    hdr.write.opcode, hdr.write.flags, hdr.write.partition, hdr.write.unused, hdr.write.qpn,               \
-    hdr.write.asks, hdr.write.psn, hdr.write.address_high, hdr.write.address_low, hdr.write.rkey,          \
-    hdr.write.length_high, hdr.write.length, hdr.write.incarnation_high, hdr.write.incarnation_low,        \
-    hdr.write.sequence, hdr.body.bytes, hdr.padding[0].zero, hdr.padding[1].zero, hdr.padding[2].zero,     \
-    hdr.icrc.icrc
+    WRITE_FIELDS, hdr.body.bytes, hdr.padding[0].zero, hdr.padding[1].zero, hdr.padding[2].zero, hdr.icrc.icrc
 
 control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     Replies() replies;
@@ -266,10 +254,12 @@ control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_meta
         hdr.told.now_low = hdr.bridge.now_low;
         hdr.told.arrived_high = hdr.bridge.zero_1 ++ hdr.bridge.arrived_high;
         hdr.told.arrived_low = hdr.bridge.arrived_low;
-        hdr.told.age = hdr.bridge.zero_2 ++ hdr.bridge.age;
         hdr.told.ticket = hdr.bridge.ticket;
         hdr.told.slice = hdr.bridge.slice;
         hdr.told.occupancy = hdr.bridge.occupancy;
+        hdr.told_behind.setValid();
+        hdr.told_behind.unsummed = hdr.behind.unsummed;
+        hdr.told_behind.sum_and_age = hdr.behind.sum ++ hdr.behind.age;
     }
 
     apply {
@@ -289,8 +279,10 @@ control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_meta
             } else
 #endif
             {
-                replies.apply(hdr);
+                replies.apply(hdr, host);
             }
+            hdr.ipv4.setInvalid();
+            hdr.ipv6.setInvalid();
             addresses.apply(hdr, host, is_nowhere);
             lengths.apply(hdr);
             if (is_nowhere == 1 || is_dropped == 1) {

@@ -39,7 +39,7 @@ control WideEntry(inout headers_t hdr, inout pass_t pass) {
     COLUMN(sequence, 9, bit<32>, hdr.sluice.sequence, hdr.sluice.sequence = word;)
     COLUMN(attempt_length, 9, bit<32>, hdr.sluice.attempt ++ hdr.sluice.length,
            hdr.sluice.attempt = word[31:16]; hdr.sluice.length = word[15:0];)
-    COLUMN(age, 10, bit<16>, hdr.bridge.age, hdr.bridge.age = word;)
+    COLUMN(age, 10, bit<16>, hdr.behind.age, hdr.behind.age = word;)
     COLUMN(type_priority_constraints, 10, bit<32>,
            hdr.sluice.task_type ++ hdr.sluice.priority ++ hdr.sluice.constraints,
            hdr.sluice.task_type = word[31:16]; hdr.sluice.priority = word[15:8]; hdr.sluice.constraints = word[7:0];)

@@ -7,7 +7,7 @@
  * The headers become shorter. What is behind them stays: the task's bytes, and then the padding and the iCRC, which
  * the SUBMIT brought as zeros.
  *
- * `Slots` says which servers get a copy, and into which slot: slots_v1model.p4 and slots_tna.p4.
+ * `Slots` says which servers get a copy, into which slot, and numbers it: slots_v1model.p4 and slots_tna.p4.
  */
 #ifndef WRITE_P4
 #define WRITE_P4
@@ -24,20 +24,13 @@ const bit<16> WRITE_BYTES = 8 + 12 + 16 + 12 + 4;
 control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
     Slots() slots;
 
-    REGISTER(bit<32>, bit<32>, bit<16>, SERVERS, numbers, 0)
     COUNTER(SERVERS, written)
 
     bit<1> gets_copy = 0;
     bit<32> number = 0;
 
-    ACCESS(next_number, numbers, bit<32>, bit<32>, bit<16>, bit<32>) {
-        result = value;
-        value = value + 1;
-    } DONE(numbers, bit<32>)
-
     action is_pair(bit<24> pair) {
         hdr.write.qpn = pair;
-        RUN(next_number, server, number);
         COUNT(written, server[7:0]);
     }
 
@@ -45,8 +38,7 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
         is_dropped = 1;
     }
 
-    /* A copy's number is taken by the look-up's action, at the one stage that has the room. */
-    @stage(2) @ternary(1) table pairs {
+    @ternary(1) table pairs {
         key = { server: exact; }
         actions = { is_pair; @defaultonly no_pair; }
         default_action = no_pair;
@@ -90,7 +82,7 @@ control Write(inout headers_t hdr, in bit<16> server, inout bit<1> is_dropped) {
 
     apply {
         hdr.write.setValid();
-        slots.apply(hdr, server, gets_copy);
+        slots.apply(hdr, server, gets_copy, number);
         if (gets_copy == 1) {
             pairs.apply();
         } else {

@@ -11,6 +11,7 @@ use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::Epoch;
 
+use crate::PUBLISHED;
 use crate::error::ReceiptError;
 
 /// Servers whose rings the program at its full size has room for.
@@ -42,6 +43,16 @@ impl Inputs {
         let vectors = held_vectors(targets, program)?;
         let vectors = vectors.iter().map(|vector| (vector.name.clone(), hash(&vector.to_text()))).collect();
         Ok(Self { sources, vectors, model: hash(&layout(program)) })
+    }
+
+    /// The inputs of Rain with what the paper's switch has: no vectors are held to it.
+    ///
+    /// # Errors
+    /// What cannot be read.
+    pub fn of_published(targets: &Path) -> Result<Self, ReceiptError> {
+        let mut sources = BTreeMap::new();
+        add_source(&targets.join("p4"), &format!("{PUBLISHED}_tna.p4"), &mut sources)?;
+        Ok(Self { sources, vectors: BTreeMap::new(), model: hash(&layout(P4Program::Rain)) })
     }
 }
 

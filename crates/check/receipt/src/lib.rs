@@ -25,6 +25,9 @@ pub use passes::{PassCounts, passes_of};
 pub use run::run;
 pub use tables::{fit_rows, passes_table, stages_table};
 
+/// The files of Rain with what the paper's switch has begin with this name.
+pub const PUBLISHED: &str = "rain_published";
+
 /// The version of the format.
 const SCHEMA: &str = "sluice.p4-receipt.v1";
 
@@ -38,6 +41,8 @@ pub struct Receipt {
     pub tools: BTreeMap<String, String>,
     /// The programs, by their names.
     pub programs: BTreeMap<String, ProgramReceipt>,
+    /// Rain with what the paper's switch has, which is for Tofino only.
+    pub published: Option<ProgramReceipt>,
 }
 
 /// What the tools said of one program.

@@ -25,7 +25,7 @@ pub(crate) const MALFORMED: &str = "SwitchIngress.malformed";
 pub(crate) const WRITTEN: &str = "SwitchEgress.write.written";
 
 /// The numbers of the next WRITEs to each server.
-pub(crate) const NUMBERS: &str = "SwitchEgress.write.numbers";
+pub(crate) const NUMBERS: &str = "SwitchEgress.write.slots.numbers";
 
 /// The counters of ingress, by part.
 pub(crate) const COUNTERS: [(&str, &str); 5] = [
@@ -143,6 +143,6 @@ mod tests {
                 assert_eq!(declared, names, "{file}.p4");
             }
         }
-        assert_eq!(declared("write.p4"), [NUMBERS.rsplit_once('.').expect("a path").1]);
+        assert_eq!(declared("copies.p4"), [NUMBERS.rsplit_once('.').expect("a path").1]);
     }
 }

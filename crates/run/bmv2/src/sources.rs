@@ -21,8 +21,9 @@ macro_rules! source {
 }
 
 /// The files of `targets/p4` from which the program is made.
-const FILES: [(&str, &str); 18] = [
+const FILES: [(&str, &str); 19] = [
     source!("arch_v1model.p4"),
+    source!("copies.p4"),
     source!("entry.p4"),
     source!("form.p4"),
     source!("headers.p4"),
