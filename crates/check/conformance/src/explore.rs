@@ -347,7 +347,7 @@ impl Rack {
         let (slice, tasks) = (self.below(u32::from(SHAPE.slices)) as u16, self.below(3) == 0);
         let left = [0, 1, 3, 20, 300][self.below(5) as usize];
         let at_ns = self.looked_ns();
-        self.take(Step::Sweep { at_ns, slice, tasks, left, out: None });
+        self.take(Step::Sweep { at_ns, slice, tasks, left, out: None, rounds: 0 });
     }
 
     /// Changes a worker's generation step by step, or only in part.
@@ -435,7 +435,7 @@ impl Rack {
 
     fn datagram(&mut self, from: SocketAddr, bytes: Vec<u8>) {
         let at_ns = self.looked_ns();
-        self.take(Step::Packet { at_ns, from, r#in: bytes, out: None, written: Vec::new() });
+        self.take(Step::Packet { at_ns, from, r#in: bytes, out: None, written: Vec::new(), rounds: 0 });
     }
 
     /// When a pass read the clock. A pass on another CPU may have read it before the previous pass began,

@@ -29,6 +29,8 @@ pub struct Model {
     /// Whether the shape has servers.
     has_servers: bool,
     written: BTreeMap<ServerId, Sent>,
+    /// How often the last packet recirculated.
+    rounds: u32,
 }
 
 impl Model {
@@ -43,6 +45,7 @@ impl Model {
             counts: BTreeMap::new(),
             has_servers: shape.servers > 0,
             written: BTreeMap::new(),
+            rounds: 0,
         }
     }
 
@@ -56,6 +59,7 @@ impl Model {
         let is_counted = self.counts_notes && body.is_some();
         let body = body.unwrap_or_default();
         while let Verdict::Again(circulating) = verdict {
+            self.rounds += 1;
             match circulating.cargo {
                 Cargo::Task(_) => self.add("recirculated"),
                 Cargo::Note if is_counted => self.add("recirculated"),
@@ -149,6 +153,7 @@ impl Plane for Model {
     }
 
     fn packet(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8]) -> Result<Option<Sent>, Infallible> {
+        self.rounds = 0;
         let (packet, body) = match parse(bytes) {
             Ok(parsed) => parsed,
             Err(reason) => {
@@ -169,7 +174,12 @@ impl Plane for Model {
         Ok(std::mem::take(&mut self.written).into_values().collect())
     }
 
+    fn rounds(&self) -> Option<u32> {
+        Some(self.rounds)
+    }
+
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Infallible> {
+        self.rounds = 0;
         let verdict = self.program.pass(now, Arrival::Control(sweep));
         Ok(self.settle(now, verdict, None))
     }

@@ -27,6 +27,11 @@ pub trait Plane {
         Ok(Vec::new())
     }
 
+    /// How often the last packet or SWEEP recirculated; `None` if the plane does not count it.
+    fn rounds(&self) -> Option<u32> {
+        None
+    }
+
     /// Performs a SWEEP to its end, and returns the packet that leaves.
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Self::Error>;
 
@@ -45,9 +50,14 @@ pub fn play<P: Plane>(vector: &Vector, plane: &mut P) -> Result<(), VectorError>
             step: index,
             why: why.to_string(),
         })?;
+        let is_counted = |rounds: &u32| found.rounds.map(|_| *rounds);
         let expected = match step {
-            Step::Packet { out, written, .. } => StepOutput { sent: out.clone(), written: written.clone() },
-            Step::Sweep { out, .. } => StepOutput { sent: out.clone(), ..StepOutput::default() },
+            Step::Packet { out, written, rounds, .. } => {
+                StepOutput { sent: out.clone(), written: written.clone(), rounds: is_counted(rounds) }
+            }
+            Step::Sweep { out, rounds, .. } => {
+                StepOutput { sent: out.clone(), written: Vec::new(), rounds: is_counted(rounds) }
+            }
             _ => StepOutput::default(),
         };
         if found != expected {
@@ -73,11 +83,12 @@ pub(crate) fn take<P: Plane>(plane: &mut P, step: &Step, epoch: u32) -> Result<S
         return plane.table(op).map(|()| StepOutput::default());
     }
     if let Some((now, sweep)) = step.sweep(epoch) {
-        return Ok(StepOutput { sent: plane.sweep(now, sweep)?, written: Vec::new() });
+        let sent = plane.sweep(now, sweep)?;
+        return Ok(StepOutput { sent, written: Vec::new(), rounds: plane.rounds() });
     }
     let Step::Packet { at_ns, from, r#in, .. } = step else { return Ok(StepOutput::default()) };
     let sent = plane.packet(Nanos(*at_ns), *from, r#in)?;
-    Ok(StepOutput { sent, written: plane.written()? })
+    Ok(StepOutput { sent, written: plane.written()?, rounds: plane.rounds() })
 }
 
 fn compare(vector: &Vector, found: &FinalState) -> Result<(), VectorError> {

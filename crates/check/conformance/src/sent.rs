@@ -27,6 +27,8 @@ impl fmt::Display for Sent {
 pub(crate) struct StepOutput {
     pub(crate) sent: Option<Sent>,
     pub(crate) written: Vec<Sent>,
+    /// How often the packet recirculated, if the plane counts it.
+    pub(crate) rounds: Option<u32>,
 }
 
 impl fmt::Display for StepOutput {
@@ -35,6 +37,7 @@ impl fmt::Display for StepOutput {
             Some(sent) => sent.fmt(f)?,
             None => f.write_str("nothing")?,
         }
-        self.written.iter().try_for_each(|sent| write!(f, ", written {sent}"))
+        self.written.iter().try_for_each(|sent| write!(f, ", written {sent}"))?;
+        self.rounds.map_or(Ok(()), |rounds| write!(f, ", recirculated {rounds} times"))
     }
 }

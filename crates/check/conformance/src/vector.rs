@@ -49,6 +49,11 @@ impl Vector {
         }
     }
 
+    /// Whether a slice has a target in it, which not every plane has.
+    pub fn has_target(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::SetSlice { target_ns, .. } if *target_ns > 0))
+    }
+
     /// Parses a vector.
     ///
     /// # Errors
@@ -231,9 +236,21 @@ pub enum Step {
         /// The WRITE's copies, by their servers' indices.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         written: Vec<Sent>,
+        /// How often the packet recirculated.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        rounds: u32,
     },
     /// The controller's sweep is performed to its end, and `out` leaves.
-    Sweep { at_ns: u64, slice: u16, tasks: bool, left: u16, out: Option<Sent> },
+    Sweep {
+        at_ns: u64,
+        slice: u16,
+        tasks: bool,
+        left: u16,
+        out: Option<Sent>,
+        /// How often the SWEEP recirculated.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        rounds: u32,
+    },
 }
 
 impl Step {
@@ -287,8 +304,12 @@ impl Step {
     /// Records the outputs of the step.
     pub(crate) fn set_left(&mut self, left: StepOutput) {
         match self {
-            Self::Packet { out, written, .. } => (*out, *written) = (left.sent, left.written),
-            Self::Sweep { out, .. } => *out = left.sent,
+            Self::Packet { out, written, rounds, .. } => {
+                (*out, *written, *rounds) = (left.sent, left.written, left.rounds.unwrap_or_default());
+            }
+            Self::Sweep { out, rounds, .. } => {
+                (*out, *rounds) = (left.sent, left.rounds.unwrap_or_default());
+            }
             _ => {}
         }
     }

@@ -260,6 +260,9 @@ fn doctor_and_resources_and_fault_runs_speak_json() {
     assert!(doctor["checks"].as_array().is_some_and(|checks| checks.len() >= 7));
     let resources = json(&sluice(folder.path(), &["resources", "rain", "--json"]));
     assert_eq!(resources["paper"]["stages"], 11);
+    assert_eq!(resources["in_p4"]["stages"], 12);
+    let labels = json(&sluice(folder.path(), &["resources", "rain:2,labels", "--json"]));
+    assert!(labels["in_p4"].is_null(), "{labels}");
     let runs = sluice(folder.path(), &["fault-runs", "--from", "3", "--count", "2", "--json"]);
     assert_eq!(json(&runs)["runs"], 2);
     let replay = sluice(folder.path(), &["replay-fault", "3"]);

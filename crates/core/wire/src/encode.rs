@@ -127,7 +127,10 @@ fn write(
     fill(header);
     let (bytes, trailer) = behind.split_at_mut(body.len());
     bytes.copy_from_slice(body);
-    trailer.fill(0);
+    // Most packets have none, and to fill nothing is a call too.
+    if !trailer.is_empty() {
+        trailer.fill(0);
+    }
     Ok(needs)
 }
 

@@ -38,6 +38,9 @@ pub struct Bmv2Switch {
     tables: P4Tables,
     frames: Frames,
     random: Random,
+    /// How many packets recirculated since the counters were reset, and how many of them in the last pass.
+    begun: u64,
+    rounds: u32,
     _process: Process,
 }
 
@@ -68,7 +71,8 @@ impl Bmv2Switch {
         let runtime = Runtime::connect(port, || process.is_alive())?;
         let mut tables = P4Tables::new(program, config, runtime, OneLink);
         tables.begin(own)?;
-        Ok(Self { tables, frames, random: Random::new(config.seed), _process: process })
+        let random = Random::new(config.seed);
+        Ok(Self { tables, frames, random, begun: 0, rounds: 0, _process: process })
     }
 
     /// Empties all tables and registers.
@@ -77,7 +81,13 @@ impl Bmv2Switch {
     /// What BMv2 refuses.
     pub fn clear(&mut self) -> Result<(), Bmv2Error> {
         self.random = Random::new(self.tables.config.seed);
+        (self.begun, self.rounds) = (0, 0);
         self.tables.clear()
+    }
+
+    /// How often what the last frame brought recirculated.
+    pub const fn recirculated(&self) -> u32 {
+        self.rounds
     }
 
     /// Carries out one of the controller's steps.
@@ -121,6 +131,8 @@ impl Bmv2Switch {
                 if left.iter().any(is_dispatch) {
                     self.random = draws.after;
                 }
+                self.rounds = (rounds.0 - self.begun) as u32;
+                self.begun = rounds.0;
                 return Ok(left);
             }
             before = Some(rounds);

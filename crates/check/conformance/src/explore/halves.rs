@@ -98,6 +98,6 @@ impl Rack {
 
     fn sweep_task(&mut self) {
         self.now_ns += 1_000;
-        self.take(Step::Sweep { at_ns: self.now_ns, slice: 0, tasks: true, left: 1, out: None });
+        self.take(Step::Sweep { at_ns: self.now_ns, slice: 0, tasks: true, left: 1, out: None, rounds: 0 });
     }
 }

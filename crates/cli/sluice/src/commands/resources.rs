@@ -1,5 +1,6 @@
 //! `sluice resources`: shows how much of the switch a scheduler's program uses, and its paper's numbers.
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sluice_report::table::Table;
 use sluice_support::fail::{Failure, Outcome};
@@ -17,6 +18,10 @@ use crate::args::ResourcesArgs;
 const BLOCKS: u32 = BLOCKS_PER_STAGE * STAGES as u32;
 const MAP_RAM: u32 = MAP_RAM_PER_STAGE * STAGES as u32;
 const UNITS: u32 = UNITS_PER_STAGE * STAGES as u32;
+/// TCAM blocks of a Tofino. The model has none.
+const TCAM: u32 = 288;
+/// What the P4 tools said of the programs in P4.
+const RECEIPT: &str = include_str!("../../../../../targets/p4/receipt.json");
 
 /// The switches of a fabric, which are not policies of a single rack.
 const OF_FABRIC: [&str; 3] = ["horus-leaf", "rain-leaf", "horus-spine"];
@@ -49,7 +54,9 @@ pub(crate) fn run(args: &ResourcesArgs) -> Outcome<()> {
     if args.json {
         print::line(to_json(&*program, paper.as_ref()))?;
     } else {
-        print::line(format_args!("{}\n{}", stages(program.layout()), totals(&*program, paper.as_ref())))?;
+        let assembled = Assembled::of(program.layout());
+        let totals = totals(&*program, paper.as_ref(), assembled.as_ref());
+        print::line(format_args!("{}\n{totals}", stages(program.layout())))?;
     }
     Ok(())
 }
@@ -133,21 +140,68 @@ fn stages(layout: &Layout) -> Table {
     table
 }
 
-fn totals(program: &dyn Program, paper: Option<&Published>) -> Table {
+fn totals(program: &dyn Program, paper: Option<&Published>, assembled: Option<&Assembled>) -> Table {
     let totals = program.layout().totals();
-    let mut table = Table::new([program.layout().program(), "here", "the paper", "the chip has"]);
+    let columns = [program.layout().program(), "here", "in P4", "the paper", "the chip has"];
+    let mut table = Table::new(columns);
     let says = |of: fn(&Published) -> String| paper.map_or_else(|| "-".to_owned(), of);
-    let mut row = |name: &str, here: String, paper: String, chip: String| {
-        table.row([name.to_owned(), here, paper, chip]);
+    let in_p4 = |of: fn(&Assembled) -> String| assembled.map_or_else(|| "-".to_owned(), of);
+    let mut row = |name: &str, here: String, in_p4: String, paper: String, chip: String| {
+        table.row([name.to_owned(), here, in_p4, paper, chip]);
     };
-    row("stages", totals.stages.to_string(), says(|paper| paper.stages.to_string()), STAGES.to_string());
-    row("SRAM", share(totals.sram), says(|paper| share(paper.sram)), format!("{BLOCKS} blocks"));
-    row("map RAM", share(map_ram(&totals)), "-".to_owned(), format!("{MAP_RAM} blocks"));
-    row("stateful units", totals.units.to_string(), "-".to_owned(), UNITS.to_string());
-    row("TCAM", "none".to_owned(), says(|_| "none".to_owned()), String::new());
+    let stages = in_p4(|fit| fit.stages.to_string());
+    row(
+        "stages",
+        totals.stages.to_string(),
+        stages,
+        says(|paper| paper.stages.to_string()),
+        STAGES.to_string(),
+    );
+    let sram = in_p4(|fit| share_of(fit.sram, BLOCKS));
+    row("SRAM", share(totals.sram), sram, says(|paper| share(paper.sram)), format!("{BLOCKS} blocks"));
+    let used = in_p4(|fit| share_of(fit.map_ram, MAP_RAM));
+    row("map RAM", share(map_ram(&totals)), used, "-".to_owned(), format!("{MAP_RAM} blocks"));
+    let units = in_p4(|fit| fit.stateful_units.to_string());
+    row("stateful units", totals.units.to_string(), units, "-".to_owned(), UNITS.to_string());
+    let tcam = in_p4(|fit| share_of(fit.tcam, TCAM));
+    row("TCAM", "none".to_owned(), tcam, says(|_| "none".to_owned()), format!("{TCAM} blocks"));
     let entries = program.layout().entries().to_string();
-    row("tasks that can wait", entries, says(|paper| paper.entries.to_string()), String::new());
+    row(
+        "tasks that can wait",
+        entries,
+        String::new(),
+        says(|paper| paper.entries.to_string()),
+        String::new(),
+    );
     table
+}
+
+/// What a P4 program takes of a Tofino by its compiler and assembler, as the receipt has it.
+#[derive(Deserialize, Serialize)]
+struct Assembled {
+    stages: u32,
+    sram: u32,
+    map_ram: u32,
+    tcam: u32,
+    stateful_units: u32,
+}
+
+impl Assembled {
+    /// The figures of the P4 program that has these register arrays; `None` if there is none, or it does
+    /// not fit.
+    fn of(layout: &Layout) -> Option<Self> {
+        let name = layout.program();
+        let written = full(&Choice::parse(name).ok()?);
+        if written.layout().stages() != layout.stages() {
+            return None;
+        }
+        let receipt: serde_json::Value = serde_json::from_str(RECEIPT).expect("the receipt is ours");
+        serde_json::from_value(receipt["programs"][name]["fit"].clone()).expect("figures, or none")
+    }
+}
+
+fn share_of(blocks: u32, of: u32) -> String {
+    share(f64::from(blocks) / f64::from(of))
 }
 
 /// The share of the chip's map RAM, 0 to 1.
@@ -172,6 +226,7 @@ fn to_json(program: &dyn Program, paper: Option<&Published>) -> serde_json::Valu
         "program": layout.program(),
         "stages": stages.collect::<Vec<_>>(),
         "here": figures(layout),
+        "in_p4": Assembled::of(layout),
         "paper": paper.map(
             |paper| json!({ "stages": paper.stages, "sram_share": paper.sram, "entries": paper.entries }),
         ),

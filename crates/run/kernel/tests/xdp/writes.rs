@@ -320,7 +320,7 @@ fn a_task_that_is_swept_out_leaves_no_trace_of_its_place() {
             .expect("a step"),
     )
     .expect("root");
-    let step = Step::Sweep { at_ns: 0, slice: 0, tasks: true, left: 9, out: None };
+    let step = Step::Sweep { at_ns: 0, slice: 0, tasks: true, left: 9, out: None, rounds: 0 };
     let (now, sweep) = step.sweep(SHAPE.epoch).expect("a SWEEP");
     let Sent { to, bytes } = xdp.sweep(now.max(Nanos(1)), sweep).expect("root").expect("a REJECT");
     assert_eq!(to, client_at());
