@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draconis on Tofino. */
+/* 65,536 tasks fit the stages behind the pointers. */
 #define TASK_BITS 12
 #include "arch_tna.p4"
 #include "sizes.p4"

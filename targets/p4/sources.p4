@@ -308,6 +308,15 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
 #endif
         } else {
             workers.apply();
+#ifdef STAYS_IN_SLICE
+            if (pass.is_round == 1) {
+                if (hdr.sluice.kind == KIND_TOKEN && pass.slice != hdr.sluice.slice) {
+                    stay_without_worker();
+                } else {
+                    stay_in_slice();
+                }
+            } else
+#endif
             if (hdr.sluice.kind == KIND_SWEEP) {
                 slices.apply();
             } else if (pass.is_round == 0) {
@@ -317,13 +326,6 @@ control Sources(inout headers_t hdr, inout pass_t pass) {
                     admitted_tokens.apply();
                 }
             }
-#ifdef STAYS_IN_SLICE
-            else if (hdr.sluice.kind == KIND_TOKEN && pass.slice != hdr.sluice.slice) {
-                stay_without_worker();
-            } else {
-                stay_in_slice();
-            }
-#endif
         }
 
         if (hdr.sluice.generation == pass.generation) {

@@ -59,7 +59,7 @@ fn the_readme_has_the_figures_of_the_receipt() {
         let fit = part.fit.unwrap_or_else(|| panic!("{name} fits: {:?}", part.no_fit));
         for (row, cell) in fit_rows(&fit) {
             let is_there = readme.lines().any(|line| line.starts_with(&row) && line.contains(&cell));
-            assert!(is_there, "{}: targets/p4/README.md has no row {row} with {cell}", name);
+            assert!(is_there, "{name}: targets/p4/README.md has no row {row} with {cell}");
         }
     }
 }

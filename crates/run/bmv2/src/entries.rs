@@ -11,8 +11,8 @@ use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, WorkerRow};
 use sluice_wire::{ClientId, Endpoint, Generation, Incarnation, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::error::Bmv2Error;
-use crate::program::P4Program;
-use crate::registers::{OWN, egress, of};
+use crate::program::{OWN, P4Program};
+use crate::registers::{egress, of};
 use crate::runtime::Runtime;
 use crate::seats::{SeatChange, SeatPlace, SeatTable, share};
 use crate::servers::WriteGroups;

@@ -5,8 +5,8 @@ use sluice_wire::tables::{RingCounts, SliceState};
 use sluice_wire::{Attempt, ClientId, Generation, Serial, SliceId, Submit, TaskId, WorkerId};
 
 use crate::error::Bmv2Error;
-use crate::program::P4Program;
-use crate::registers::{OWN, of};
+use crate::program::{OWN, P4Program};
+use crate::registers::of;
 use crate::sizes::bits;
 use crate::tables::P4Tables;
 

@@ -1,6 +1,6 @@
 //! The names of the program's tables, registers and counters on BMv2.
 
-use crate::program::P4Program;
+use crate::program::{OWN, P4Program};
 
 /// The control of ingress that holds the program.
 const PROGRAM: &str = "SwitchIngress.program";
@@ -9,9 +9,6 @@ const PROGRAM: &str = "SwitchIngress.program";
 pub(crate) fn of(part: &str, name: &str) -> String {
     if part == OWN { format!("{PROGRAM}.{name}") } else { format!("{PROGRAM}.{part}.{name}") }
 }
-
-/// What the scheduler has in no part.
-pub(crate) const OWN: &str = "";
 
 /// A table of egress.
 pub(crate) fn egress(part: &str, name: &str) -> String {

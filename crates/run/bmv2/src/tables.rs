@@ -8,8 +8,8 @@ use sluice_wire::{ClientId, Endpoint, Generation, Kind, ParseError, Serial, Slic
 
 use crate::entries::{Entries, Ways};
 use crate::error::Bmv2Error;
-use crate::program::P4Program;
-use crate::registers::{COUNTERS, MALFORMED, NUMBERS, OWN, WRITTEN, of, registers};
+use crate::program::{OWN, P4Program};
+use crate::registers::{COUNTERS, MALFORMED, NUMBERS, WRITTEN, of, registers};
 use crate::runtime::Runtime;
 use crate::seats::SeatPlace;
 
