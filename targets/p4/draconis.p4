@@ -12,6 +12,7 @@
 #define ANSWERS_POLLS
 /* What recirculates belongs to the slice that it names. */
 #define STAYS_IN_SLICE
+/* The stage has room for both arrays beside two columns. */
 #define AT_STAGE_OF_SENT @stage(8)
 #define AT_STAGE_OF_SEEN @stage(8)
 
@@ -342,7 +343,6 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     action go_round_as_fix(bit<8> pointer) {
         hdr.sluice.code = pointer;
         hdr.sluice.slice = pass.slice;
-        pass.ring = RING_NONE;
         pass_again(hdr, pass, 1);
     }
 
@@ -357,14 +357,8 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
     }
 
     action find_nothing() {
-        pass.ring = RING_NONE;
         hdr.bridge.made = KIND_EMPTY;
         hdr.bridge.to = TO_WORKER;
-    }
-
-    action sweep_nothing() {
-        pass.ring = RING_NONE;
-        refuse(REFUSAL_SWEEP_DONE);
     }
 
     action look() {
@@ -396,7 +390,7 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
             look;
             look_for_worker;
             find_nothing;
-            sweep_nothing;
+            refuse;
             NoAction;
         }
         const default_action = NoAction;
@@ -416,7 +410,7 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
             (ROLE_SWEEPS_TASKS, _, _, CLEAR_AND_ROOM, 1): go_round_as_fix(FIX_RETRIEVE);
             (ROLE_SWEEPS_TASKS, _, _, CLEAR, _): look();
             (ROLE_SWEEPS_TASKS, _, _, CLEAR_AND_ROOM, _): look();
-            (ROLE_SWEEPS_TASKS, _, _, _, _): sweep_nothing();
+            (ROLE_SWEEPS_TASKS, _, _, _, _): refuse(REFUSAL_SWEEP_DONE);
         }
     }
 
@@ -428,7 +422,7 @@ control Draconis(inout headers_t hdr, inout pass_t pass, in bit<48> now) {
         RUN(take_arrived_high, (task_index_t) pass.ticket, hdr.bridge.arrived_high);
     }
 
-    /* In the stage of the verdicts. */
+    /* In the stage of the verdicts, with their key: a sweep needs no times. */
     @stage(7) table arrived_high_column {
         key = {
             pass.role: ternary;
