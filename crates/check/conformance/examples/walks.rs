@@ -10,8 +10,8 @@ use std::path::Path;
 
 use sluice_conformance::cover::{cover, cover_program};
 use sluice_conformance::explore::{
-    explore, explore_draconis, explore_hours, explore_idle_draconis, explore_pallas, explore_racksched,
-    explore_servers, explore_targets, halves, laps, trailers,
+    copies, explore, explore_draconis, explore_hours, explore_idle_draconis, explore_pallas,
+    explore_racksched, explore_servers, explore_targets, halves, laps, sweeps, trailers,
 };
 use sluice_conformance::{TestedProgram, Vector};
 
@@ -55,7 +55,10 @@ fn rain() -> Vec<Vector> {
     let walks = walks.chain(hours.into_iter().filter(|walk| walk.about.contains("after hours")));
     let targets = cover("targets", explore_targets, 0..200, 300);
     let has_target = |walk: &Vector| walk.about.contains("limit_measured") || walk.about.contains("REJECT 6");
-    walks.chain(targets.into_iter().filter(has_target)).chain([halves(), laps(), trailers()]).collect()
+    walks
+        .chain(targets.into_iter().filter(has_target))
+        .chain([copies(), halves(), laps(), sweeps(), trailers()])
+        .collect()
 }
 
 /// Replaces the vectors of a program.

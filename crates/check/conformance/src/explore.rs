@@ -4,10 +4,12 @@
 //! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, and generations
 //! change while tokens are parked. About one packet in six has a wrong field or wrong bytes.
 
+mod copies;
 mod halves;
 mod laps;
 mod programs;
 mod servers;
+mod sweeps;
 mod targets;
 mod trailers;
 
@@ -24,10 +26,12 @@ use sluice_wire::{
 use crate::model::Model;
 use crate::play::{Plane, take};
 use crate::vector::{Shape, Step, TestedProgram, Vector};
+pub use copies::copies;
 pub use halves::halves;
 pub use laps::laps;
 pub use programs::{explore_draconis, explore_idle_draconis, explore_pallas, explore_racksched};
 pub use servers::{SERVERS_SHAPE, explore_servers};
+pub use sweeps::sweeps;
 pub use targets::explore_targets;
 pub use trailers::trailers;
 

@@ -33,6 +33,14 @@ impl Rack {
         }
     }
 
+    /// Gives the last server a ring for the first slice.
+    pub(super) fn set_last_server_up(&mut self) {
+        let server = SERVERS_SHAPE.servers - 1;
+        self.set_server(server);
+        let (slice, rkey, address) = (0, 0xf000_0003, 0x1000);
+        self.take(Step::SetRing { slice, server, rkey, address, slots: 64, slot_bytes: 720 });
+    }
+
     /// The bytes of a large task: of many lengths, some of them at a slot's bounds.
     pub(super) fn large_body(&mut self) -> Vec<u8> {
         let len = match self.below(4) {

@@ -58,7 +58,7 @@ impl Rack {
         encoded(&Packet::Submit(submit), if is_large { &body } else { &[] })
     }
 
-    fn send_right(&mut self, client: u16, length: usize) {
+    pub(super) fn send_right(&mut self, client: u16, length: usize) {
         let bytes = self.next_task(client, length);
         self.datagram(client_at(client), bytes);
     }
@@ -82,7 +82,7 @@ impl Rack {
     }
 
     /// Sends a worker's next token.
-    fn grant(&mut self, worker: u16) {
+    pub(super) fn grant(&mut self, worker: u16) {
         let host = &mut self.workers[usize::from(worker)];
         host.issued = host.issued.wrapping_add(1);
         let token = Token {
