@@ -25,18 +25,16 @@ use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Epoch, Nanos, ParseError, Term};
 
 use crate::error::Bmv2Error;
+use crate::launch::{RuntimeApi, launch};
 use crate::links::LinkPorts;
-use crate::process::{Process, QUIET};
+use crate::process::Process;
 use crate::program::P4Program;
 use crate::registers::of;
-use crate::runtime::Runtime;
 use crate::sizes::bits;
 use crate::sources::compiled;
 use crate::steps::step;
 use crate::sweeps::ControlLink;
-use crate::switch::free_port;
 use crate::tables::P4Tables;
-use crate::tools::tool;
 
 /// How often the switch's process is looked after.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
@@ -68,6 +66,8 @@ pub struct Bmv2Options {
     pub interfaces: Vec<String>,
     /// The folder in which the program is compiled, which is made if it does not exist.
     pub folder: PathBuf,
+    /// The server that takes the program's tables.
+    pub api: RuntimeApi,
 }
 
 /// A switch that runs on its links, to be managed on a thread of its own.
@@ -96,20 +96,17 @@ impl Bmv2Driver {
         if !geteuid().is_root() {
             return Err(Bmv2Error::NotRoot);
         }
-        let simple_switch = tool("simple_switch")?;
+        let switch = options.api.switch()?;
         let links = LinkPorts::new(&options.interfaces)?;
         let bound = UdpSocket::bind(options.at).and_then(|held| Ok((held.local_addr()?, held)));
         let (local, held) = bound.map_err(|why| NetError::Bind { at: options.at, why })?;
         let compiled = compiled(&options.folder, &options.size, local.port())?;
         let side = SideSpace::new(&format!("sweeps{}", std::process::id()))?;
-        let runtime_port = free_port()?;
-        let mut command = Command::new(simple_switch);
+        let mut command = Command::new(switch);
+        command.args(links.arguments(side.link()));
+        let command = dies_with_this_thread(&mut command);
         // Switches of one machine must have different numbers.
-        command.args(links.arguments(side.link())).args(["--device-id", &std::process::id().to_string()]);
-        command.args(QUIET).args(["--thrift-port", &runtime_port.to_string()]).arg(compiled);
-        let mut process = Process::start(dies_with_this_thread(&mut command))?;
-        let runtime = Runtime::connect(runtime_port, || process.is_alive());
-        let runtime = runtime.map_err(|why| process.reason(why))?;
+        let (mut process, runtime) = launch(options.api, command, std::process::id(), &compiled)?;
         let config = Config { epoch: next_epoch()?, ..options.size };
         let control = ControlLink::new(side, local.port(), config.epoch)?;
         let count = links.count();
@@ -148,7 +145,7 @@ impl Bmv2Driver {
         while !self.handle.is_stopped() {
             self.ready.wait(Some(monotonic() + LOOK_EVERY))?;
             self.process.check()?;
-            let mut broken = None;
+            let mut broken = self.tables.runtime.check().err();
             let Self { tables, control, term, mailbox, .. } = &mut self;
             superseded += mailbox.answer(|op| match step(tables, control, term, op) {
                 Ok(answer) => answer,

@@ -26,6 +26,12 @@ pub enum Bmv2Error {
     /// The switch refuses a call.
     #[error("BMv2 refuses {call}: {why}")]
     Refused { call: String, why: String },
+    /// The compiled program does not fit this driver, or the switch's.
+    #[error("the program's P4Info: {0}")]
+    P4Info(String),
+    /// Another controller has taken the switch over.
+    #[error("another controller has taken BMv2 over, with the election id {0}")]
+    Supplanted(String),
     /// The switch has not opened all its links.
     #[error("BMv2 opened {opened} of {links} links: bring all interfaces up (ip link set dev NAME up)")]
     NotOpened { opened: usize, links: usize },
@@ -65,7 +71,11 @@ impl Bmv2Error {
     pub const fn is_bad_input(&self) -> bool {
         match self {
             Self::Kernel(why) => why.is_bad_input(),
-            Self::System { .. } | Self::Gone(_) | Self::Refused { .. } | Self::Unknown(_) => false,
+            Self::System { .. }
+            | Self::Gone(_)
+            | Self::Refused { .. }
+            | Self::Supplanted(_)
+            | Self::Unknown(_) => false,
             _ => true,
         }
     }

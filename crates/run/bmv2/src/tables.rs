@@ -55,6 +55,7 @@ impl P4Tables {
             self.runtime.reset_counter(WRITTEN)?;
         }
         self.start_queues()?;
+        self.runtime.settle()?;
         self.start_counters(0, self.config.workers.into(), self.config.counters_start)
     }
 
@@ -109,6 +110,7 @@ impl P4Tables {
             TableOp::ReadSlice(_) => None,
             _ => return Err(Bmv2Error::Unknown(format!("{op:?}"))),
         };
+        self.runtime.settle()?;
         Ok(done.map(|()| TableAnswer::Done))
     }
 

@@ -1,14 +1,14 @@
 //! The P4 programs on BMv2 do what the model does: packets out, then queues and counters.
 //!
-//! Needs p4c-bm2-ss and simple_switch, on the path or in the folders of `P4_TOOLS`; without them these tests
-//! print so and do nothing. `P4_SOURCES` names another folder of the programs' files, and `P4_PROGRAM`
+//! Needs p4c-bm2-ss and simple_switch (and simple_switch_grpc), on the path or in the folders of `P4_TOOLS`;
+//! without them these tests print so and do nothing. `P4_SOURCES` names another folder of the programs' files, and `P4_PROGRAM`
 //! the only program to test.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use sluice_bmv2::{Bmv2Error, Bmv2Switch, P4Program, tool};
+use sluice_bmv2::{Bmv2Error, Bmv2Switch, P4Program, RuntimeApi, tool};
 use sluice_conformance::explore::{
     explore, explore_draconis, explore_hours, explore_idle_draconis, explore_pallas, explore_racksched,
     explore_servers,
@@ -41,15 +41,15 @@ struct P4 {
 
 impl P4 {
     /// A switch of this size; `None` without the tools.
-    fn new(shape: Shape) -> Option<Self> {
-        if let Some(why) = ["p4c-bm2-ss", "simple_switch"].into_iter().find_map(|name| tool(name).err()) {
+    fn new(shape: Shape, api: RuntimeApi) -> Option<Self> {
+        if let Some(why) = tool("p4c-bm2-ss").and(api.switch()).err() {
             eprintln!("skipped: {why}");
             return None;
         }
         let own: Vec<SocketAddr> = [AT4, AT6].iter().map(|at| at.parse().expect("an address")).collect();
         let sources = std::env::var_os("P4_SOURCES").map_or_else(|| targets().join("p4"), PathBuf::from);
         let program = P4Program::of(shape.program.policy()).expect("written in P4");
-        let switch = Bmv2Switch::start(&sources, program, shape.config(), &own);
+        let switch = Bmv2Switch::start(&sources, program, shape.config(), &own, api);
         let switch = switch.unwrap_or_else(|why| panic!("{why}"));
         Some(Self { switch, shape, servers: BTreeMap::new(), written: BTreeMap::new() })
     }
@@ -154,6 +154,15 @@ fn is_held(vector: &Vector) -> bool {
 
 #[test]
 fn the_programs_do_what_the_vectors_say() {
+    play_vectors(RuntimeApi::Thrift);
+}
+
+#[test]
+fn with_tables_over_p4runtime_they_do_the_same() {
+    play_vectors(RuntimeApi::P4Runtime);
+}
+
+fn play_vectors(api: RuntimeApi) {
     let mut running: Option<P4> = None;
     let mut held = 0;
     for vector in sluice_conformance::all(&targets().join("vectors")).unwrap_or_else(|why| panic!("{why}")) {
@@ -161,7 +170,7 @@ fn the_programs_do_what_the_vectors_say() {
             continue;
         }
         if running.as_ref().is_none_or(|plane| plane.shape != vector.shape) {
-            let Some(plane) = P4::new(vector.shape) else { return };
+            let Some(plane) = P4::new(vector.shape, api) else { return };
             running = Some(plane);
         }
         let plane = running.as_mut().expect("just started");
@@ -192,7 +201,7 @@ fn what_the_model_does_on_random_walks_the_programs_do_too() {
                 continue;
             }
             if running.as_ref().is_none_or(|plane| plane.shape != vector.shape) {
-                let Some(plane) = P4::new(vector.shape) else { return };
+                let Some(plane) = P4::new(vector.shape, RuntimeApi::Thrift) else { return };
                 running = Some(plane);
             }
             let plane = running.as_mut().expect("just started");

@@ -1,0 +1,127 @@
+//! Starts BMv2 with a compiled program, and connects with its servers.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use crate::error::Bmv2Error;
+use crate::process::{Process, QUIET};
+use crate::runtime::{P4Names, P4Runtime, Runtime, Session, Thrift};
+use crate::tools::tool;
+
+/// Which server of the switch takes tables, groups and counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RuntimeApi {
+    /// BMv2's own.
+    #[default]
+    Thrift,
+    /// The one that switches of all makers have.
+    P4Runtime,
+}
+
+impl RuntimeApi {
+    /// The switch that has this server.
+    ///
+    /// # Errors
+    /// [`Bmv2Error::NoTool`] if it is nowhere.
+    pub fn switch(self) -> Result<PathBuf, Bmv2Error> {
+        tool(match self {
+            Self::Thrift => "simple_switch",
+            Self::P4Runtime => "simple_switch_grpc",
+        })
+    }
+}
+
+/// What the compiler wrote of a program.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) program: PathBuf,
+    /// The names and numbers of its tables, in binary.
+    pub(crate) p4info: PathBuf,
+}
+
+impl Compiled {
+    /// The files of a program in a folder.
+    pub(crate) fn at(folder: &Path, name: &str) -> Self {
+        let file = |ending: &str| folder.join(format!("{name}.{ending}"));
+        Self { program: file("json"), p4info: file("p4info.bin") }
+    }
+
+    /// Compiles a program with these flags.
+    pub(crate) fn compile(
+        &self,
+        compiler: &Path,
+        program: &Path,
+        flags: impl Iterator<Item = String>,
+    ) -> Result<(), Bmv2Error> {
+        let mut command = Command::new(compiler);
+        command.args(["--std", "p4-16"]).args(flags).arg("--p4runtime-files").arg(&self.p4info);
+        let ran = command.arg("-o").arg(&self.program).arg(program).output();
+        let ran = ran.map_err(Bmv2Error::system("run p4c-bm2-ss"))?;
+        if ran.status.success() {
+            return Ok(());
+        }
+        let why = String::from_utf8_lossy(&ran.stderr).into_owned();
+        Err(Bmv2Error::Compile { program: program.to_owned(), why })
+    }
+}
+
+/// Starts a switch, which has its links as arguments already, and gives it the program. `device` is its
+/// number.
+pub(crate) fn launch(
+    api: RuntimeApi,
+    command: &mut Command,
+    device: u32,
+    compiled: &Compiled,
+) -> Result<(Process, Runtime), Bmv2Error> {
+    let (thrift, p4runtime) = (free_port()?, free_port()?);
+    command.args(QUIET).args([
+        "--device-id",
+        &device.to_string(),
+        "--thrift-port",
+        &thrift.port().to_string(),
+    ]);
+    match api {
+        RuntimeApi::Thrift => command.arg(&compiled.program),
+        RuntimeApi::P4Runtime => {
+            command.args(["--no-p4", "--", "--grpc-server-addr", &p4runtime.to_string()])
+        }
+    };
+    let mut process = Process::start(command)?;
+    let connected = match api {
+        RuntimeApi::Thrift => Ok(None),
+        RuntimeApi::P4Runtime => tables(p4runtime, device, compiled, || process.is_alive()).map(Some),
+    };
+    let connected = connected
+        .and_then(|tables| Ok(Runtime::new(Thrift::connect(thrift, || process.is_alive())?, tables)));
+    let runtime = connected.map_err(|why| process.reason(why))?;
+    Ok((process, runtime))
+}
+
+/// Becomes the controller of a switch that has just started, and gives it the program.
+fn tables(
+    at: SocketAddr,
+    device: u32,
+    compiled: &Compiled,
+    is_alive: impl FnMut() -> bool,
+) -> Result<P4Runtime, Bmv2Error> {
+    let read = |path| std::fs::read(path).map_err(Bmv2Error::system("read the compiled program"));
+    let (p4info, program) = (read(&compiled.p4info)?, read(&compiled.program)?);
+    let names = P4Names::read(&p4info)?;
+    let mut session = Session::connect(at, device.into(), election_id(), is_alive)?;
+    session.commit(p4info, program)?;
+    Ok(P4Runtime::new(session, names))
+}
+
+/// A later controller has a higher one, and all are above the small numbers of tools.
+fn election_id() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u64
+}
+
+/// A loopback address on which nobody listens now.
+fn free_port() -> Result<SocketAddr, Bmv2Error> {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    bound.map_err(Bmv2Error::system("find a free port"))
+}

@@ -1,0 +1,157 @@
+//! Tables, groups and counters over P4Runtime.
+//!
+//! A server may carry out the updates of a batch in any order. So no batch has two updates of an entry, and
+//! none has a removal beside anything else: there may be no room for the rest before it.
+
+use std::collections::BTreeSet;
+
+use super::names::P4Names;
+use super::proto::p4::v1::packet_replication_engine_entry::Type as Replicated;
+use super::proto::p4::v1::replica::PortKind;
+use super::proto::p4::v1::update::Type;
+use super::proto::p4::v1::{
+    CounterData, CounterEntry, Entity, Index, MulticastGroupEntry, PacketReplicationEngineEntry, Replica,
+    TableEntry, Update, entity,
+};
+use super::session::Session;
+use super::{ActionCall, Change, EntryName};
+use crate::error::Bmv2Error;
+
+/// The most updates of a batch: servers take messages of 4 MiB at least.
+const BATCH_MAX: usize = 1_024;
+
+/// The tables of a program behind a server.
+pub(crate) struct P4Runtime {
+    session: Session,
+    names: P4Names,
+    /// What was not sent yet, and what it is about.
+    pending: Vec<Update>,
+    about: BTreeSet<EntryName>,
+    are_removals: bool,
+    groups: u16,
+    /// The link of each member's copies.
+    links: Vec<Option<u16>>,
+}
+
+impl P4Runtime {
+    /// The tables of a program that the session's switch runs.
+    pub(crate) fn new(session: Session, names: P4Names) -> Self {
+        Self {
+            session,
+            names,
+            pending: Vec::new(),
+            about: BTreeSet::new(),
+            are_removals: false,
+            groups: 0,
+            links: Vec::new(),
+        }
+    }
+
+    /// Changes an entry with the next batch.
+    pub(crate) fn write(&mut self, entry: &EntryName, change: &Change) -> Result<(), Bmv2Error> {
+        let named = self.names.entry(entry)?;
+        let (of, action) = match change {
+            Change::Insert(action) => (Type::Insert, Some(self.names.action(action)?)),
+            Change::Modify(action) => (Type::Modify, Some(self.names.action(action)?)),
+            Change::Delete => (Type::Delete, None),
+        };
+        let is_removal = of == Type::Delete;
+        let is_full = self.pending.len() >= BATCH_MAX;
+        if is_full || is_removal != self.are_removals || self.about.contains(entry) {
+            self.settle()?;
+        }
+        self.are_removals = is_removal;
+        self.about.insert(entry.clone());
+        self.pending.push(update(of, entity::Entity::TableEntry(TableEntry { action, ..named })));
+        Ok(())
+    }
+
+    /// Sends what was not sent yet.
+    pub(crate) fn settle(&mut self) -> Result<(), Bmv2Error> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let tables: BTreeSet<&str> = self.about.iter().map(|entry| entry.table.as_str()).collect();
+        let what = format!("entries of {}", tables.into_iter().collect::<Vec<_>>().join(", "));
+        self.about.clear();
+        self.session.write(&what, std::mem::take(&mut self.pending))
+    }
+
+    pub(crate) fn check(&mut self) -> Result<(), Bmv2Error> {
+        self.session.check()
+    }
+
+    pub(crate) fn set_default(&mut self, table: &str, action: &ActionCall) -> Result<(), Bmv2Error> {
+        self.settle()?;
+        let entry = self.names.default_entry(table)?;
+        let action = Some(self.names.action(action)?);
+        let entry = entity::Entity::TableEntry(TableEntry { action, ..entry });
+        self.session.write(&format!("the default entry of {table}"), vec![update(Type::Modify, entry)])
+    }
+
+    pub(crate) fn make_groups(&mut self, groups: u16, members: u16) -> Result<(), Bmv2Error> {
+        self.links = vec![None; members.into()];
+        self.groups = groups;
+        self.write_groups(Type::Insert)
+    }
+
+    pub(crate) fn lead_copies(&mut self, member: u16, link: Option<u16>) -> Result<(), Bmv2Error> {
+        match self.links.get_mut(usize::from(member)) {
+            Some(held) if *held != link => *held = link,
+            _ => return Ok(()),
+        }
+        self.write_groups(Type::Modify)
+    }
+
+    /// All slices' groups have the same members.
+    fn write_groups(&mut self, of: Type) -> Result<(), Bmv2Error> {
+        self.settle()?;
+        let led = (0..).zip(&self.links).filter_map(|(member, link)| Some((member, (*link)?)));
+        // The newer field for ports is unknown to older servers, and BMv2 refuses port 0 in it.
+        let replica = |(instance, link): (u32, u16)| Replica {
+            instance,
+            port_kind: Some(PortKind::EgressPort(link.into())),
+        };
+        let replicas: Vec<Replica> = led.map(replica).collect();
+        let group = |multicast_group_id| {
+            let group = MulticastGroupEntry { multicast_group_id, replicas: replicas.clone() };
+            let entry = PacketReplicationEngineEntry { r#type: Some(Replicated::MulticastGroupEntry(group)) };
+            update(of, entity::Entity::PacketReplicationEngineEntry(entry))
+        };
+        let groups: Vec<Update> = (1..=u32::from(self.groups)).map(group).collect();
+        if groups.is_empty() { Ok(()) } else { self.session.write("multicast groups", groups) }
+    }
+
+    pub(crate) fn count(&mut self, counter: &str, index: usize) -> Result<u64, Bmv2Error> {
+        self.settle()?;
+        let asked = self.counter(counter, index, None)?;
+        let read = self.session.read(&format!("to read {counter}"), vec![asked])?;
+        let count = read.into_iter().find_map(|entity| match entity.entity {
+            Some(entity::Entity::CounterEntry(entry)) => entry.data.map(|data| data.packet_count as u64),
+            _ => None,
+        });
+        count.ok_or_else(|| Bmv2Error::Gone(format!("answers {counter} without a number")))
+    }
+
+    pub(crate) fn reset_counter(&mut self, counter: &str) -> Result<(), Bmv2Error> {
+        self.settle()?;
+        let cells = self.names.array(counter)?.size as usize;
+        let zero = Some(CounterData::default());
+        let zeros = (0..cells).map(|at| Ok(update_of(Type::Modify, self.counter(counter, at, zero)?)));
+        let zeros = zeros.collect::<Result<Vec<_>, Bmv2Error>>()?;
+        zeros.chunks(BATCH_MAX).try_for_each(|batch| self.session.write(counter, batch.to_vec()))
+    }
+
+    fn counter(&self, name: &str, at: usize, data: Option<CounterData>) -> Result<Entity, Bmv2Error> {
+        let (counter_id, index) = (self.names.array(name)?.id, Some(Index { index: at as i64 }));
+        Ok(Entity { entity: Some(entity::Entity::CounterEntry(CounterEntry { counter_id, index, data })) })
+    }
+}
+
+fn update(of: Type, entity: entity::Entity) -> Update {
+    update_of(of, Entity { entity: Some(entity) })
+}
+
+fn update_of(of: Type, entity: Entity) -> Update {
+    Update { r#type: of.into(), entity: Some(entity) }
+}

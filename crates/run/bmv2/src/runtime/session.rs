@@ -1,0 +1,215 @@
+//! A session with a P4Runtime server, as its primary controller.
+//!
+//! The calls wait for their answers. The session's stream is read meanwhile, and when [`Session::check`] is
+//! called: it tells who the primary is.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use tokio::runtime::{Builder, Runtime as Tokio};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_stream::StreamExt as _;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status, Streaming};
+
+use super::proto::google::rpc;
+use super::proto::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
+use super::proto::p4::v1::p4_runtime_client::P4RuntimeClient;
+use super::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use super::proto::p4::v1::{
+    Entity, Error, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest, MasterArbitrationUpdate,
+    ReadRequest, SetForwardingPipelineConfigRequest, StreamMessageRequest, StreamMessageResponse, Uint128,
+    Update, WriteRequest, stream_message_request, stream_message_response,
+};
+use crate::error::Bmv2Error;
+
+/// How long the switch may take to start its server, and to answer.
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long a check lets the stream be read.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// A session with a server.
+pub(crate) struct Session {
+    tokio: Tokio,
+    calls: P4RuntimeClient<Channel>,
+    device: u64,
+    election: Uint128,
+    standing: watch::Receiver<Standing>,
+}
+
+/// What the session's stream last said.
+#[derive(Clone, Debug)]
+enum Standing {
+    Awaited,
+    Primary,
+    /// Another has this election id.
+    Backup(Uint128),
+    Ended(String),
+}
+
+impl Session {
+    /// Connects once the server listens, and becomes the primary controller of a device. `is_alive` says
+    /// whether the switch still runs.
+    pub(crate) fn connect(
+        at: SocketAddr,
+        device: u64,
+        election: u64,
+        mut is_alive: impl FnMut() -> bool,
+    ) -> Result<Self, Bmv2Error> {
+        let built = Builder::new_current_thread().enable_all().build();
+        let tokio = built.map_err(Bmv2Error::system("start the P4Runtime client"))?;
+        let endpoint = Endpoint::from_shared(format!("http://{at}")).expect("an address and port");
+        let (began, gone) = (Instant::now(), |why: &str| Bmv2Error::Gone(why.to_owned()));
+        let channel = loop {
+            match tokio.block_on(endpoint.connect()) {
+                Ok(channel) => break channel,
+                Err(_) if is_alive() && began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+                Err(_) => return Err(gone(&format!("does not listen for P4Runtime on {at}"))),
+            }
+        };
+        // A register or table may be longer than the 4 MiB that are the default.
+        let calls = P4RuntimeClient::new(channel).max_decoding_message_size(usize::MAX);
+        let election = Uint128 { high: 0, low: election };
+        let arbitration =
+            MasterArbitrationUpdate { device_id: device, election_id: Some(election), status: None };
+        let update = Some(stream_message_request::Update::Arbitration(arbitration));
+        // The session ends with this stream, so it never does.
+        let asked = tokio_stream::once(StreamMessageRequest { update }).chain(tokio_stream::pending());
+        let (tell, mut standing) = watch::channel(Standing::Awaited);
+        tokio.spawn({
+            let mut calls = calls.clone();
+            async move {
+                match calls.stream_channel(asked).await {
+                    Ok(stream) => listen(stream.into_inner(), tell).await,
+                    Err(why) => drop(tell.send(Standing::Ended(said(&why)))),
+                }
+            }
+        });
+        let told = standing.wait_for(|standing| !matches!(standing, Standing::Awaited));
+        let told = tokio.block_on(async { timeout(PATIENCE, told).await.map(drop) });
+        told.map_err(|_| gone("answers no arbitration over P4Runtime"))?;
+        let mut session = Self { tokio, calls, device, election, standing };
+        session.check()?;
+        Ok(session)
+    }
+
+    /// An error if this is the primary controller no more.
+    pub(crate) fn check(&mut self) -> Result<(), Bmv2Error> {
+        self.tokio.block_on(async { sleep(GLANCE).await });
+        let standing = self.standing.borrow().clone();
+        match standing {
+            Standing::Awaited | Standing::Primary => Ok(()),
+            Standing::Backup(holder) => Err(Bmv2Error::Supplanted(shown(&holder))),
+            Standing::Ended(why) => Err(Bmv2Error::Gone(format!("ended the P4Runtime session: {why}"))),
+        }
+    }
+
+    /// Gives the switch a program, which empties it.
+    pub(crate) fn commit(&mut self, p4info: Vec<u8>, device_config: Vec<u8>) -> Result<(), Bmv2Error> {
+        let request = SetForwardingPipelineConfigRequest {
+            device_id: self.device,
+            election_id: Some(self.election),
+            action: Action::VerifyAndCommit.into(),
+            config: Some(ForwardingPipelineConfig { p4info, p4_device_config: device_config }),
+        };
+        self.call("the program", async |calls| calls.set_forwarding_pipeline_config(request).await).map(drop)
+    }
+
+    /// The P4Info of the program that the switch runs.
+    pub(crate) fn p4info(&mut self) -> Result<Vec<u8>, Bmv2Error> {
+        let response_type = ResponseType::P4infoAndCookie.into();
+        let request = GetForwardingPipelineConfigRequest { device_id: self.device, response_type };
+        let told = self
+            .call("to tell its program", async |calls| calls.get_forwarding_pipeline_config(request).await);
+        Ok(told?.into_inner().config.unwrap_or_default().p4info)
+    }
+
+    /// Writes these updates, in any order. `what` says what they are.
+    pub(crate) fn write(&mut self, what: &str, updates: Vec<Update>) -> Result<(), Bmv2Error> {
+        let (device_id, election_id) = (self.device, Some(self.election));
+        let request = WriteRequest { device_id, election_id, updates };
+        self.call(what, async |calls| calls.write(request).await).map(drop)
+    }
+
+    /// Reads what matches these entities.
+    pub(crate) fn read(&mut self, what: &str, entities: Vec<Entity>) -> Result<Vec<Entity>, Bmv2Error> {
+        let request = ReadRequest { device_id: self.device, entities };
+        self.call(what, async |calls| {
+            let mut stream = calls.read(request).await?.into_inner();
+            let mut read = Vec::new();
+            while let Some(response) = stream.message().await? {
+                read.extend(response.entities);
+            }
+            Ok(read)
+        })
+    }
+
+    fn call<T>(
+        &mut self,
+        what: &str,
+        call: impl AsyncFnOnce(&mut P4RuntimeClient<Channel>) -> Result<T, Status>,
+    ) -> Result<T, Bmv2Error> {
+        let done = self.tokio.block_on(async { timeout(PATIENCE, call(&mut self.calls)).await });
+        let Ok(done) = done else {
+            let s = PATIENCE.as_secs();
+            return Err(Bmv2Error::Gone(format!("does not answer over P4Runtime within {s} s")));
+        };
+        done.map_err(|why| match why.code() {
+            Code::Unavailable => Bmv2Error::Gone(format!("does not answer over P4Runtime: {}", said(&why))),
+            Code::PermissionDenied => {
+                // The stream says who.
+                self.check().err().unwrap_or_else(|| Bmv2Error::Supplanted("one that is higher".to_owned()))
+            }
+            _ => Bmv2Error::Refused { call: what.to_owned(), why: reason(&why) },
+        })
+    }
+}
+
+/// Tells what a session's stream says, until it ends.
+async fn listen(mut stream: Streaming<StreamMessageResponse>, tell: watch::Sender<Standing>) {
+    loop {
+        let standing = match stream.message().await {
+            Ok(Some(StreamMessageResponse { update })) => {
+                let Some(stream_message_response::Update::Arbitration(told)) = update else { continue };
+                match told.status {
+                    Some(status) if status.code != Code::Ok as i32 => {
+                        Standing::Backup(told.election_id.unwrap_or_default())
+                    }
+                    _ => Standing::Primary,
+                }
+            }
+            Ok(None) => Standing::Ended("it closed the stream".to_owned()),
+            Err(why) => Standing::Ended(said(&why)),
+        };
+        let is_over = matches!(standing, Standing::Ended(_));
+        if tell.send(standing).is_err() || is_over {
+            return;
+        }
+    }
+}
+
+/// Why a call failed: of a batch the first update that did.
+fn reason(why: &Status) -> String {
+    let details = rpc::Status::decode(why.details()).unwrap_or_default().details;
+    let errors = details.iter().filter_map(|detail| Error::decode(detail.value.as_slice()).ok());
+    let failed = errors.into_iter().find(|error| error.canonical_code != Code::Ok as i32);
+    failed.map_or_else(|| said(why), |error| in_words(Code::from_i32(error.canonical_code), &error.message))
+}
+
+fn said(why: &Status) -> String {
+    in_words(why.code(), why.message())
+}
+
+/// In one line.
+fn in_words(code: Code, message: &str) -> String {
+    let message =
+        message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    if message.is_empty() { code.description().to_owned() } else { message }
+}
+
+fn shown(id: &Uint128) -> String {
+    (u128::from(id.high) << 64 | u128::from(id.low)).to_string()
+}
