@@ -4,7 +4,7 @@
 //! others say why a packet is not let in, or where packets go. The entry that lets packets in is removed
 //! first and added last, so a packet between two entries finds the host less open than it is, never more.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, WorkerRow};
@@ -48,7 +48,10 @@ pub(crate) struct Entries {
     program: P4Program,
     config: Config,
     ways: Box<dyn Ways>,
-    held: BTreeSet<EntryName>,
+    /// The entries that stay.
+    begun: BTreeMap<EntryName, ActionCall>,
+    /// The entries of rows.
+    held: BTreeMap<EntryName, ActionCall>,
     pub(crate) slices: Vec<SliceRow>,
     pub(crate) types: Vec<Option<SliceId>>,
     pub(crate) workers: Vec<Option<WorkerRow>>,
@@ -69,7 +72,8 @@ impl Entries {
             program,
             config,
             ways,
-            held: BTreeSet::new(),
+            begun: BTreeMap::new(),
+            held: BTreeMap::new(),
             slices: vec![SliceRow::default(); config.slices.into()],
             types: vec![None; config.types.into()],
             workers: vec![None; config.workers.into()],
@@ -88,7 +92,7 @@ impl Entries {
         runtime.set_default(&egress("replies", "life"), &this_epoch)?;
         let life = EntryName { table: of("sources", "life"), key: epoch };
         let is_this = ActionCall { name: of("sources", "is_this_epoch"), data: Vec::new() };
-        runtime.write(&life, Change::Insert(is_this))?;
+        let mut begun = BTreeMap::from([(life, is_this)]);
         for at in own {
             let words = words_of(at);
             let (is_v4, action, data) = if is_ipv4(at) {
@@ -97,9 +101,10 @@ impl Entries {
                 (0, "leave_by_ipv6", words.to_vec())
             };
             let entry = EntryName { table: egress("addresses", "own_addresses"), key: vec![vec![is_v4]] };
-            let action = ActionCall { name: egress("addresses", action), data };
-            runtime.write(&entry, Change::Insert(action))?;
+            begun.insert(entry, ActionCall { name: egress("addresses", action), data });
         }
+        begun.iter().try_for_each(|(entry, action)| runtime.write(entry, Change::Insert(action)))?;
+        self.begun = begun;
         // A server without a row has copies that go nowhere.
         let slices = if self.program.has_servers() { self.config.slices } else { 0 };
         runtime.make_groups(slices, self.config.servers)
@@ -108,11 +113,16 @@ impl Entries {
     /// Removes all rows' entries; what [`Entries::begin`] wrote stays.
     pub(crate) fn clear(&mut self, runtime: &mut Runtime) -> Result<(), Bmv2Error> {
         (0..self.config.servers).try_for_each(|server| runtime.lead_copies(server, None))?;
-        let held = std::mem::take(&mut self.held);
+        let (begun, held) = (std::mem::take(&mut self.begun), std::mem::take(&mut self.held));
         let ways = std::mem::replace(&mut self.ways, Box::new(OneLink));
-        *self = Self::new(self.program, self.config, ways);
-        held.iter().try_for_each(|entry| runtime.write(entry, Change::Delete))?;
+        *self = Self { begun, ..Self::new(self.program, self.config, ways) };
+        held.keys().try_for_each(|entry| runtime.write(entry, Change::Delete))?;
         (0..self.config.slices).try_for_each(|slice| self.write_slice(runtime, SliceId(slice)))
+    }
+
+    /// All entries that were written.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&EntryName, &ActionCall)> {
+        self.begun.iter().chain(&self.held)
     }
 
     /// Maps a type; `None` if there is no such type or slice.
@@ -486,18 +496,19 @@ impl Entries {
     ) -> Result<(), Bmv2Error> {
         let entry = EntryName { table: table.to_owned(), key };
         let action = action.map(|(name, data)| ActionCall { name: full(name), data });
-        let change = match (self.held.contains(&entry), action) {
-            (true, Some(action)) => Change::Modify(action),
-            (true, None) => Change::Delete,
-            (false, Some(action)) => Change::Insert(action),
-            (false, None) => return Ok(()),
+        let change = match (self.held.get(&entry), &action) {
+            (Some(held), Some(action)) if held == action => return Ok(()),
+            (Some(_), Some(action)) => Change::Modify(action),
+            (None, Some(action)) => Change::Insert(action),
+            (Some(_), None) => Change::Delete,
+            (None, None) => return Ok(()),
         };
-        if matches!(change, Change::Delete) {
-            self.held.remove(&entry);
-        } else {
-            self.held.insert(entry.clone());
+        runtime.write(&entry, change)?;
+        match action {
+            Some(action) => drop(self.held.insert(entry, action)),
+            None => drop(self.held.remove(&entry)),
         }
-        runtime.write(&entry, change)
+        Ok(())
     }
 }
 

@@ -30,5 +30,6 @@ pub use driver::{Bmv2Driver, Bmv2Options};
 pub use error::Bmv2Error;
 pub use launch::RuntimeApi;
 pub use program::P4Program;
+pub use runtime::{ActionCall, EntryName};
 pub use switch::Bmv2Switch;
 pub use tools::tool;

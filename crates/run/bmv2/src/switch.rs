@@ -17,6 +17,7 @@ use crate::launch::{Compiled, RuntimeApi, launch};
 use crate::process::Process;
 use crate::program::P4Program;
 use crate::registers::{NUMBERS, of};
+use crate::runtime::{ActionCall, EntryName};
 use crate::seats::Draws;
 use crate::sizes::{draw_bits, flags};
 use crate::tables::P4Tables;
@@ -94,6 +95,16 @@ impl Bmv2Switch {
     /// What BMv2 refuses.
     pub fn counts(&mut self) -> Result<Vec<(&'static str, u64)>, Bmv2Error> {
         self.tables.counts()
+    }
+
+    /// Where the switch's P4Runtime server is, and its number there, if its tables go over P4Runtime.
+    pub fn p4runtime(&self) -> Option<(SocketAddr, u32)> {
+        self.tables.runtime.p4runtime().map(|at| (at, DEVICE))
+    }
+
+    /// All entries that were written into its tables.
+    pub fn entries(&self) -> impl Iterator<Item = (&EntryName, &ActionCall)> {
+        self.tables.entries.all()
     }
 
     /// Passes a frame at this time, and returns the frames that leave.

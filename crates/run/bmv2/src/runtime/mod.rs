@@ -15,28 +15,33 @@ pub(crate) use p4runtime::P4Runtime;
 pub(crate) use session::Session;
 pub(crate) use thrift::Thrift;
 
+use std::net::SocketAddr;
+
 use crate::error::Bmv2Error;
 
 /// Which table and key an entry has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct EntryName {
-    pub(crate) table: String,
-    /// All keys are exact.
-    pub(crate) key: Vec<Vec<u8>>,
+pub struct EntryName {
+    /// The table's full name.
+    pub table: String,
+    /// The values of the fields, which are all exact.
+    pub key: Vec<Vec<u8>>,
 }
 
 /// An action and its arguments.
-#[derive(Clone, Debug)]
-pub(crate) struct ActionCall {
-    pub(crate) name: String,
-    pub(crate) data: Vec<Vec<u8>>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionCall {
+    /// The action's full name.
+    pub name: String,
+    /// The arguments.
+    pub data: Vec<Vec<u8>>,
 }
 
 /// What becomes of an entry.
-#[derive(Clone, Debug)]
-pub(crate) enum Change {
-    Insert(ActionCall),
-    Modify(ActionCall),
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change<'a> {
+    Insert(&'a ActionCall),
+    Modify(&'a ActionCall),
     Delete,
 }
 
@@ -49,6 +54,11 @@ pub(crate) struct Runtime {
 impl Runtime {
     pub(crate) fn new(thrift: Thrift, p4runtime: Option<P4Runtime>) -> Self {
         Self { thrift, p4runtime }
+    }
+
+    /// Where the P4Runtime server is, if tables go there.
+    pub(crate) fn p4runtime(&self) -> Option<SocketAddr> {
+        self.p4runtime.as_ref().map(P4Runtime::at)
     }
 
     /// Makes multicast groups, numbered from 1, each with so many members. No copy leads anywhere yet.
@@ -77,10 +87,10 @@ impl Runtime {
 
     /// Changes an entry, at the latest when [`Runtime::settle`] is called. What is written between two such
     /// calls may come to the switch in any order.
-    pub(crate) fn write(&mut self, entry: &EntryName, change: Change) -> Result<(), Bmv2Error> {
+    pub(crate) fn write(&mut self, entry: &EntryName, change: Change<'_>) -> Result<(), Bmv2Error> {
         match &mut self.p4runtime {
-            Some(calls) => calls.write(entry, &change),
-            None => self.thrift.write(entry, &change),
+            Some(calls) => calls.write(entry, change),
+            None => self.thrift.write(entry, change),
         }
     }
 

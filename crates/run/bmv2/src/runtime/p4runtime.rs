@@ -4,6 +4,7 @@
 //! none has a removal beside anything else: there may be no room for the rest before it.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use super::names::P4Names;
 use super::proto::p4::v1::packet_replication_engine_entry::Type as Replicated;
@@ -47,8 +48,13 @@ impl P4Runtime {
         }
     }
 
+    /// Where the server is.
+    pub(crate) fn at(&self) -> SocketAddr {
+        self.session.at()
+    }
+
     /// Changes an entry with the next batch.
-    pub(crate) fn write(&mut self, entry: &EntryName, change: &Change) -> Result<(), Bmv2Error> {
+    pub(crate) fn write(&mut self, entry: &EntryName, change: Change<'_>) -> Result<(), Bmv2Error> {
         let named = self.names.entry(entry)?;
         let (of, action) = match change {
             Change::Insert(action) => (Type::Insert, Some(self.names.action(action)?)),

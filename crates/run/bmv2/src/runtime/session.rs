@@ -33,6 +33,7 @@ const GLANCE: Duration = Duration::from_millis(1);
 
 /// A session with a server.
 pub(crate) struct Session {
+    at: SocketAddr,
     tokio: Tokio,
     calls: P4RuntimeClient<Channel>,
     device: u64,
@@ -91,9 +92,14 @@ impl Session {
         let told = standing.wait_for(|standing| !matches!(standing, Standing::Awaited));
         let told = tokio.block_on(async { timeout(PATIENCE, told).await.map(drop) });
         told.map_err(|_| gone("answers no arbitration over P4Runtime"))?;
-        let mut session = Self { tokio, calls, device, election, standing };
+        let mut session = Self { at, tokio, calls, device, election, standing };
         session.check()?;
         Ok(session)
+    }
+
+    /// Where the server is.
+    pub(crate) fn at(&self) -> SocketAddr {
+        self.at
     }
 
     /// An error if this is the primary controller no more.

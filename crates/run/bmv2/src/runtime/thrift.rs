@@ -135,7 +135,7 @@ impl Thrift {
     }
 
     /// Adds, changes or removes an entry.
-    pub(crate) fn write(&mut self, entry: &EntryName, change: &Change) -> Result<(), Bmv2Error> {
+    pub(crate) fn write(&mut self, entry: &EntryName, change: Change<'_>) -> Result<(), Bmv2Error> {
         let table = &entry.table;
         match change {
             Change::Insert(action) => {

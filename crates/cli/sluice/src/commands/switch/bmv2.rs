@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use sluice_bmv2::{Bmv2Driver, Bmv2Options};
+use sluice_bmv2::{Bmv2Driver, Bmv2Options, RuntimeApi};
 use sluice_launcher::bmv2::check;
 use sluice_support::fail::{Failure, Outcome};
+use sluice_support::flags::Runtime;
 use sluice_support::plan::{Plan, SwitchRole};
 use sluice_switchd::state::StateFolder;
 use sluice_wire::Epoch;
@@ -40,6 +41,10 @@ pub(super) fn driver(
         at,
         interfaces: args.interfaces.clone(),
         folder: folder.join(FOLDER),
+        api: match plan.switch.runtime {
+            Runtime::Thrift => RuntimeApi::Thrift,
+            Runtime::P4Runtime => RuntimeApi::P4Runtime,
+        },
     };
     Ok(Bmv2Driver::new(&options, || state.next_epoch())?)
 }

@@ -106,6 +106,7 @@ fn plan(args: &SwitchArgs) -> Outcome<Plan> {
         dilation: args.dilate,
         faults: args.faults.clone(),
         io: args.io,
+        runtime: args.runtime,
         listen: args.listen,
         control: args.control,
         controller_apart: args.controller_apart,
