@@ -194,6 +194,16 @@ pub(crate) struct SwitchArgs {
     /// With bmv2: which of its servers takes the program's tables, instead of the plan's.
     #[arg(long, value_name = "SERVER")]
     pub(crate) runtime: Option<Runtime>,
+    /// With bmv2: the P4Runtime server of one that runs already, instead of starting one.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
+    #[arg(requires = "thrift", conflicts_with = "runtime")]
+    pub(crate) p4runtime: Option<SocketAddr>,
+    /// With --p4runtime: its Thrift server, for what P4Runtime has not.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, requires = "p4runtime")]
+    pub(crate) thrift: Option<SocketAddr>,
+    /// With --p4runtime: its device number.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "p4runtime")]
+    pub(crate) device: u32,
     /// With xdp and bmv2: an interface that is a link of the switch; give it again for more.
     #[arg(long = "interface", value_name = "NAME")]
     pub(crate) interfaces: Vec<String>,

@@ -25,8 +25,8 @@ use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Epoch, Nanos, ParseError, Term};
 
 use crate::error::Bmv2Error;
-use crate::launch::{RuntimeApi, launch};
-use crate::links::LinkPorts;
+use crate::launch::{SwitchFrom, attach, launch};
+use crate::links::{CONTROL_PORT, LinkPorts};
 use crate::process::Process;
 use crate::program::P4Program;
 use crate::registers::of;
@@ -66,15 +66,16 @@ pub struct Bmv2Options {
     pub interfaces: Vec<String>,
     /// The folder in which the program is compiled, which is made if it does not exist.
     pub folder: PathBuf,
-    /// The server that takes the program's tables.
-    pub api: RuntimeApi,
+    /// Which BMv2 it is.
+    pub from: SwitchFrom,
 }
 
 /// A switch that runs on its links, to be managed on a thread of its own.
 pub struct Bmv2Driver {
     tables: P4Tables,
     control: ControlLink,
-    process: Process,
+    /// `None` if the switch ran already.
+    process: Option<Process>,
     ready: ReadySet,
     mailbox: Mailbox,
     handle: SwitchHandle,
@@ -96,23 +97,35 @@ impl Bmv2Driver {
         if !geteuid().is_root() {
             return Err(Bmv2Error::NotRoot);
         }
-        let switch = options.api.switch()?;
+        if let SwitchFrom::Start(api) = options.from {
+            // Of all that may be missing the tools are told first.
+            api.switch()?;
+        }
         let links = LinkPorts::new(&options.interfaces)?;
         let bound = UdpSocket::bind(options.at).and_then(|held| Ok((held.local_addr()?, held)));
         let (local, held) = bound.map_err(|why| NetError::Bind { at: options.at, why })?;
         let compiled = compiled(&options.folder, &options.size, local.port())?;
         let side = SideSpace::new(&format!("sweeps{}", std::process::id()))?;
-        let mut command = Command::new(switch);
-        command.args(links.arguments(side.link()));
-        let command = dies_with_this_thread(&mut command);
-        // Switches of one machine must have different numbers.
-        let (mut process, runtime) = launch(options.api, command, std::process::id(), &compiled)?;
+        let (mut process, runtime) = match options.from {
+            SwitchFrom::Running(running) => {
+                let groups = 1 << bits(options.size.slices.into());
+                (None, attach(&running, &compiled, groups, &links, side.link())?)
+            }
+            SwitchFrom::Start(api) => {
+                let mut command = Command::new(api.switch()?);
+                command.args(links.arguments(side.link()));
+                let command = dies_with_this_thread(&mut command);
+                // Switches of one machine must have different numbers.
+                let (process, runtime) = launch(api, command, std::process::id(), &compiled)?;
+                (Some(process), runtime)
+            }
+        };
         let config = Config { epoch: next_epoch()?, ..options.size };
         let control = ControlLink::new(side, local.port(), config.epoch)?;
         let count = links.count();
         let mut tables = P4Tables::new(P4Program::Rain, config, runtime, links);
         let begun = tables.check(count).and_then(|()| tables.begin(&[local]));
-        begun.map_err(|why| process.reason(why))?;
+        begun.map_err(|why| reason(&mut process, why))?;
         let ready = ReadySet::new(Waiting::Block)?;
         let (mail, mailbox) = Mailbox::new(ready.waker());
         let handle = SwitchHandle::beside(mail, ready.waker(), local);
@@ -144,7 +157,7 @@ impl Bmv2Driver {
         let (mut superseded, mut counted) = (0, Nanos(0));
         while !self.handle.is_stopped() {
             self.ready.wait(Some(monotonic() + LOOK_EVERY))?;
-            self.process.check()?;
+            self.process.as_mut().map_or(Ok(()), Process::check)?;
             let mut broken = self.tables.runtime.check().err();
             let Self { tables, control, term, mailbox, .. } = &mut self;
             superseded += mailbox.answer(|op| match step(tables, control, term, op) {
@@ -160,10 +173,12 @@ impl Bmv2Driver {
                 broken = self.publish(superseded).err();
             }
             if let Some(why) = broken {
-                return Err(self.process.reason(why));
+                return Err(reason(&mut self.process, why));
             }
         }
-        self.publish(superseded)
+        self.publish(superseded)?;
+        // A switch that goes on without this process needs the control link no more.
+        if self.process.is_none() { self.tables.runtime.remove_link(CONTROL_PORT) } else { Ok(()) }
     }
 
     fn publish(&mut self, superseded: u64) -> Result<(), Bmv2Error> {
@@ -178,6 +193,14 @@ impl Bmv2Driver {
         self.handle.counters().take_over(&OWN, &totals);
         self.handle.counters().set(Count::Superseded, superseded);
         Ok(())
+    }
+}
+
+/// Why a call failed, if the switch is this process's own.
+fn reason(process: &mut Option<Process>, why: Bmv2Error) -> Bmv2Error {
+    match process {
+        Some(process) => process.reason(why),
+        None => why,
     }
 }
 

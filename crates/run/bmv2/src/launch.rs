@@ -1,4 +1,4 @@
-//! Starts BMv2 with a compiled program, and connects with its servers.
+//! Starts BMv2 with a compiled program, or attaches to one that runs, and connects with its servers.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use crate::error::Bmv2Error;
+use crate::links::{CONTROL_PORT, LinkPorts};
 use crate::process::{Process, QUIET};
 use crate::runtime::{P4Names, P4Runtime, Runtime, Session, Thrift};
 use crate::tools::tool;
@@ -46,6 +47,19 @@ impl Compiled {
     pub(crate) fn at(folder: &Path, name: &str) -> Self {
         let file = |ending: &str| folder.join(format!("{name}.{ending}"));
         Self { program: file("json"), p4info: file("p4info.bin") }
+    }
+
+    /// The program's P4Info, as it is and as names.
+    fn p4info(&self) -> Result<(Vec<u8>, P4Names), Bmv2Error> {
+        let p4info = std::fs::read(&self.p4info).map_err(Bmv2Error::system("read the program's P4Info"))?;
+        let names = P4Names::read(&p4info)?;
+        Ok((p4info, names))
+    }
+
+    /// Gives the program to a switch, which empties it.
+    fn commit(&self, session: &mut Session, p4info: Vec<u8>) -> Result<(), Bmv2Error> {
+        let program = std::fs::read(&self.program).map_err(Bmv2Error::system("read the compiled program"))?;
+        session.commit(p4info, program)
     }
 
     /// Compiles a program with these flags.
@@ -106,12 +120,65 @@ fn tables(
     compiled: &Compiled,
     is_alive: impl FnMut() -> bool,
 ) -> Result<P4Runtime, Bmv2Error> {
-    let read = |path| std::fs::read(path).map_err(Bmv2Error::system("read the compiled program"));
-    let (p4info, program) = (read(&compiled.p4info)?, read(&compiled.program)?);
-    let names = P4Names::read(&p4info)?;
-    let mut session = Session::connect(at, device.into(), election_id(), is_alive)?;
-    session.commit(p4info, program)?;
-    Ok(P4Runtime::new(session, names))
+    let (p4info, names) = compiled.p4info()?;
+    let mut session = Session::connect(at, device.into(), is_alive)?;
+    session.lead(election_id())?;
+    compiled.commit(&mut session, p4info)?;
+    P4Runtime::new(session, names)
+}
+
+/// Which switch a driver manages.
+#[derive(Clone, Copy, Debug)]
+pub enum SwitchFrom {
+    /// One that is started, and ends with the driver.
+    Start(RuntimeApi),
+    /// One that runs already, and goes on without the driver.
+    Running(RunningSwitch),
+}
+
+/// The servers of a switch that runs already.
+#[derive(Clone, Copy, Debug)]
+pub struct RunningSwitch {
+    /// Where P4Runtime's server is.
+    pub p4runtime: SocketAddr,
+    /// Where BMv2's own is.
+    pub thrift: SocketAddr,
+    /// The switch's number.
+    pub device: u32,
+}
+
+/// Takes over a switch that runs this program already, or none, and whose ports are these links: empties
+/// it, with the groups of a driver before this one, and opens the control link. Nothing is changed unless all
+/// is as it should be.
+pub(crate) fn attach(
+    running: &RunningSwitch,
+    compiled: &Compiled,
+    groups: u32,
+    links: &LinkPorts,
+    control: &str,
+) -> Result<Runtime, Bmv2Error> {
+    let (p4info, names) = compiled.p4info()?;
+    let mut session = Session::connect(running.p4runtime, running.device.into(), || false)?;
+    let theirs = session.p4info()?;
+    if let Some(theirs) = &theirs
+        && let Some(why) = names.difference(&P4Names::read(theirs)?)
+    {
+        return Err(Bmv2Error::OtherProgram(why));
+    }
+    let mut thrift = Thrift::connect(running.thrift, || false)?;
+    let opened = thrift.links()?;
+    links.are_opened(&opened)?;
+    session.lead(election_id())?;
+    if theirs.is_some() {
+        session.remove_groups(groups)?;
+    }
+    compiled.commit(&mut session, p4info)?;
+    if opened.iter().any(|(port, _)| *port == CONTROL_PORT) {
+        // A driver before this one was killed.
+        thrift.remove_link(CONTROL_PORT)?;
+    }
+    thrift.add_link(CONTROL_PORT, control)?;
+    Ok(Runtime::new(thrift, Some(P4Runtime::new(session, names)?)))
 }
 
 /// A later controller has a higher one, and all are above the small numbers of tools.

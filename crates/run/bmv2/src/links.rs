@@ -41,6 +41,16 @@ impl LinkPorts {
         all.chain([format!("{CONTROL_PORT}@{control}")]).flat_map(|link| ["-i".to_owned(), link]).collect()
     }
 
+    /// Checks that a switch has opened each link, with its port.
+    pub(crate) fn are_opened(&self, opened: &[(u16, String)]) -> Result<(), Bmv2Error> {
+        for (port, name) in (FIRST..).zip(&self.names) {
+            if !opened.iter().any(|link| *link == (port, name.clone())) {
+                return Err(Bmv2Error::OtherPorts { port, name: name.clone() });
+            }
+        }
+        Ok(())
+    }
+
     /// How many links there are, with the control link.
     pub(crate) fn count(&self) -> usize {
         self.names.len() + 1

@@ -1,9 +1,11 @@
 //! The running switch's tables, groups, registers and counters, over its servers.
 //!
 //! Tables, groups and counters go over P4Runtime if there is a session with such a server, otherwise over
-//! BMv2's own Thrift server. All else goes over Thrift always: BMv2 answers registers over P4Runtime with
-//! UNIMPLEMENTED, and P4Runtime has no words for links and for the depth of queues.
+//! BMv2's own Thrift server. Registers do too if that server has them; BMv2's answers with UNIMPLEMENTED.
+//! All else goes over Thrift always: P4Runtime has no words for links and for the depth of queues.
 
+#[cfg(test)]
+mod fake;
 mod names;
 mod p4runtime;
 mod proto;
@@ -122,20 +124,26 @@ impl Runtime {
 
     /// Sets all cells of a register array to zero.
     pub(crate) fn reset_register(&mut self, register: &str) -> Result<(), Bmv2Error> {
-        self.settle()?;
-        self.thrift.reset_register(register)
+        match self.registers()? {
+            Some(calls) => calls.fill(register, 0, None, 0),
+            None => self.thrift.reset_register(register),
+        }
     }
 
     /// All words of a register array.
     pub(crate) fn words(&mut self, register: &str) -> Result<Vec<i64>, Bmv2Error> {
-        self.settle()?;
-        self.thrift.words(register)
+        match self.registers()? {
+            Some(calls) => calls.words(register),
+            None => self.thrift.words(register),
+        }
     }
 
     /// One word of a register array.
     pub(crate) fn word(&mut self, register: &str, at: usize) -> Result<i64, Bmv2Error> {
-        self.settle()?;
-        self.thrift.word(register, at)
+        match self.registers()? {
+            Some(calls) => calls.word(register, at),
+            None => self.thrift.word(register, at),
+        }
     }
 
     /// Writes one word to `len` cells of a register array.
@@ -146,8 +154,16 @@ impl Runtime {
         len: usize,
         word: i64,
     ) -> Result<(), Bmv2Error> {
+        match self.registers()? {
+            Some(calls) => calls.fill(register, from, Some(len), word),
+            None => self.thrift.fill(register, from, len, word),
+        }
+    }
+
+    /// The P4Runtime server if it has registers, when it has all that was written before.
+    fn registers(&mut self) -> Result<Option<&mut P4Runtime>, Bmv2Error> {
         self.settle()?;
-        self.thrift.fill(register, from, len, word)
+        Ok(self.p4runtime.as_mut().filter(|calls| calls.has_registers()))
     }
 
     /// Sets how many frames may wait for each link.
@@ -157,6 +173,11 @@ impl Runtime {
 
     /// How many links the switch has opened.
     pub(crate) fn links(&mut self) -> Result<usize, Bmv2Error> {
-        self.thrift.links()
+        self.thrift.links().map(|links| links.len())
+    }
+
+    /// Closes a link.
+    pub(crate) fn remove_link(&mut self, port: u16) -> Result<(), Bmv2Error> {
+        self.thrift.remove_link(port)
     }
 }

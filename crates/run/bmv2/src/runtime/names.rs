@@ -39,6 +39,7 @@ struct TableNumbers {
 pub(crate) struct ArrayNumbers {
     pub(crate) id: u32,
     pub(crate) size: i64,
+    is_register: bool,
 }
 
 impl P4Names {
@@ -57,11 +58,12 @@ impl P4Names {
             let parts = action.params.iter().map(|param| (param.id, param.bitwidth)).collect();
             (name, Numbers { id, parts })
         });
-        let counters = info.counters.into_iter().map(|counter| (counter.preamble, counter.size));
-        let registers = info.registers.into_iter().map(|register| (register.preamble, register.size.into()));
-        let arrays = counters.chain(registers).map(|(preamble, size)| {
+        let counters = info.counters.into_iter().map(|counter| (counter.preamble, counter.size, false));
+        let registers = info.registers.into_iter();
+        let registers = registers.map(|register| (register.preamble, register.size.into(), true));
+        let arrays = counters.chain(registers).map(|(preamble, size, is_register)| {
             let (id, name) = named(preamble);
-            (name, ArrayNumbers { id, size })
+            (name, ArrayNumbers { id, size, is_register })
         });
         Ok(Self { tables: tables.collect(), actions: actions.collect(), arrays: arrays.collect() })
     }
@@ -75,6 +77,11 @@ impl P4Names {
             field_match_type: Some(FieldMatchType::Exact(Exact { value: canonical(bytes) })),
         });
         Ok(TableEntry { table_id: table.own.id, r#match: fields.collect(), ..TableEntry::default() })
+    }
+
+    /// How many entries a table takes.
+    pub(crate) fn size_of(&self, table: &str) -> Result<i64, Bmv2Error> {
+        self.tables.get(table).map(|table| table.size).ok_or_else(|| unknown(table))
     }
 
     /// A table's default entry without its action.
@@ -94,6 +101,12 @@ impl P4Names {
     /// A counter or register.
     pub(crate) fn array(&self, name: &str) -> Result<ArrayNumbers, Bmv2Error> {
         self.arrays.get(name).copied().ok_or_else(|| unknown(name))
+    }
+
+    /// The first register.
+    pub(crate) fn first_register(&self) -> Option<&str> {
+        let is_register = |(_, array): &(&String, &ArrayNumbers)| array.is_register;
+        self.arrays.iter().find(is_register).map(|(name, _)| name.as_str())
     }
 
     /// The first thing that another program has in another size, or not at all.
@@ -136,7 +149,7 @@ fn paired<'b>(
 }
 
 /// The shortest form of a number, which servers compare: without zeros in front, but one byte at least.
-fn canonical(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn canonical(bytes: &[u8]) -> Vec<u8> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     bytes[zeros.min(bytes.len().saturating_sub(1))..].to_vec()
 }

@@ -3,16 +3,17 @@
 //! A server may carry out the updates of a batch in any order. So no batch has two updates of an entry, and
 //! none has a removal beside anything else: there may be no room for the rest before it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use super::names::P4Names;
+use super::names::{P4Names, canonical};
+use super::proto::p4::v1::p4_data::Data;
 use super::proto::p4::v1::packet_replication_engine_entry::Type as Replicated;
 use super::proto::p4::v1::replica::PortKind;
 use super::proto::p4::v1::update::Type;
 use super::proto::p4::v1::{
-    CounterData, CounterEntry, Entity, Index, MulticastGroupEntry, PacketReplicationEngineEntry, Replica,
-    TableEntry, Update, entity,
+    CounterData, CounterEntry, Entity, Index, MulticastGroupEntry, P4Data, PacketReplicationEngineEntry,
+    RegisterEntry, Replica, TableEntry, Update, entity,
 };
 use super::session::Session;
 use super::{ActionCall, Change, EntryName};
@@ -25,6 +26,9 @@ const BATCH_MAX: usize = 1_024;
 pub(crate) struct P4Runtime {
     session: Session,
     names: P4Names,
+    has_registers: bool,
+    /// How many entries each table has.
+    entries: BTreeMap<String, i64>,
     /// What was not sent yet, and what it is about.
     pending: Vec<Update>,
     about: BTreeSet<EntryName>,
@@ -36,16 +40,27 @@ pub(crate) struct P4Runtime {
 
 impl P4Runtime {
     /// The tables of a program that the session's switch runs.
-    pub(crate) fn new(session: Session, names: P4Names) -> Self {
-        Self {
+    pub(crate) fn new(mut session: Session, names: P4Names) -> Result<Self, Bmv2Error> {
+        let has_registers = match names.first_register() {
+            Some(name) => session.can_read(name, register(names.array(name)?.id, Some(0), None))?,
+            None => false,
+        };
+        Ok(Self {
             session,
+            has_registers,
             names,
+            entries: BTreeMap::new(),
             pending: Vec::new(),
             about: BTreeSet::new(),
             are_removals: false,
             groups: 0,
             links: Vec::new(),
-        }
+        })
+    }
+
+    /// Whether the server has the program's registers too.
+    pub(crate) fn has_registers(&self) -> bool {
+        self.has_registers
     }
 
     /// Where the server is.
@@ -62,6 +77,7 @@ impl P4Runtime {
             Change::Delete => (Type::Delete, None),
         };
         let is_removal = of == Type::Delete;
+        self.count_entry(&entry.table, of)?;
         let is_full = self.pending.len() >= BATCH_MAX;
         if is_full || is_removal != self.are_removals || self.about.contains(entry) {
             self.settle()?;
@@ -69,6 +85,21 @@ impl P4Runtime {
         self.are_removals = is_removal;
         self.about.insert(entry.clone());
         self.pending.push(update(of, entity::Entity::TableEntry(TableEntry { action, ..named })));
+        Ok(())
+    }
+
+    /// Servers may say no more of a full table than that an entry failed.
+    fn count_entry(&mut self, table: &str, of: Type) -> Result<(), Bmv2Error> {
+        let held = self.entries.entry(table.to_owned()).or_default();
+        match of {
+            Type::Insert if *held >= self.names.size_of(table)? => {
+                let why = "the table is full; the program was compiled for fewer entries".to_owned();
+                return Err(Bmv2Error::Refused { call: format!("entries of {table}"), why });
+            }
+            Type::Insert => *held += 1,
+            Type::Delete => *held -= 1,
+            _ => {}
+        }
         Ok(())
     }
 
@@ -148,10 +179,64 @@ impl P4Runtime {
         zeros.chunks(BATCH_MAX).try_for_each(|batch| self.session.write(counter, batch.to_vec()))
     }
 
+    /// All words of a register array.
+    pub(crate) fn words(&mut self, name: &str) -> Result<Vec<i64>, Bmv2Error> {
+        let cells = self.names.array(name)?.size as usize;
+        let mut words = vec![0; cells];
+        for (at, word) in self.read_register(name, None)? {
+            // A cell that the program has not is nobody's.
+            words.get_mut(at).map(|held| *held = word);
+        }
+        Ok(words)
+    }
+
+    /// One word of a register array.
+    pub(crate) fn word(&mut self, name: &str, at: usize) -> Result<i64, Bmv2Error> {
+        let read = self.read_register(name, Some(at))?;
+        let word = read.into_iter().find(|(cell, _)| *cell == at).map(|(_, word)| word);
+        word.ok_or_else(|| Bmv2Error::Gone(format!("answers cell {at} of {name} without a word")))
+    }
+
+    fn read_register(&mut self, name: &str, at: Option<usize>) -> Result<Vec<(usize, i64)>, Bmv2Error> {
+        self.settle()?;
+        let asked = register(self.names.array(name)?.id, at, None);
+        let read = self.session.read(&format!("to read {name}"), vec![asked])?;
+        let cells = read.into_iter().filter_map(|entity| {
+            let Some(entity::Entity::RegisterEntry(entry)) = entity.entity else { return None };
+            let Some(P4Data { data: Some(Data::Bitstring(bytes)) }) = entry.data else { return None };
+            let word = bytes.iter().fold(0, |word: i64, byte| word << 8 | i64::from(*byte));
+            Some((entry.index.unwrap_or_default().index as usize, word))
+        });
+        Ok(cells.collect())
+    }
+
+    /// Writes one word to `len` cells of a register array; to all behind `from` without it.
+    pub(crate) fn fill(
+        &mut self,
+        name: &str,
+        from: usize,
+        len: Option<usize>,
+        word: i64,
+    ) -> Result<(), Bmv2Error> {
+        self.settle()?;
+        let array = self.names.array(name)?;
+        let end = len.map_or(array.size as usize, |len| from + len);
+        let write = |at| update_of(Type::Modify, register(array.id, Some(at), Some(word)));
+        let updates: Vec<Update> = (from..end).map(write).collect();
+        updates.chunks(BATCH_MAX).try_for_each(|batch| self.session.write(name, batch.to_vec()))
+    }
+
     fn counter(&self, name: &str, at: usize, data: Option<CounterData>) -> Result<Entity, Bmv2Error> {
         let (counter_id, index) = (self.names.array(name)?.id, Some(Index { index: at as i64 }));
         Ok(Entity { entity: Some(entity::Entity::CounterEntry(CounterEntry { counter_id, index, data })) })
     }
+}
+
+/// A register's cell, or all cells; with a word to be written or without.
+fn register(register_id: u32, at: Option<usize>, word: Option<i64>) -> Entity {
+    let index = at.map(|at| Index { index: at as i64 });
+    let data = word.map(|word| P4Data { data: Some(Data::Bitstring(canonical(&word.to_be_bytes()))) });
+    Entity { entity: Some(entity::Entity::RegisterEntry(RegisterEntry { register_id, index, data })) }
 }
 
 fn update(of: Type, entity: entity::Entity) -> Update {

@@ -17,17 +17,21 @@ use tonic::{Code, Status, Streaming};
 use super::proto::google::rpc;
 use super::proto::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
 use super::proto::p4::v1::p4_runtime_client::P4RuntimeClient;
+use super::proto::p4::v1::packet_replication_engine_entry::Type as Replicated;
 use super::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use super::proto::p4::v1::update::Type;
 use super::proto::p4::v1::{
     Entity, Error, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest, MasterArbitrationUpdate,
-    ReadRequest, SetForwardingPipelineConfigRequest, StreamMessageRequest, StreamMessageResponse, Uint128,
-    Update, WriteRequest, stream_message_request, stream_message_response,
+    MulticastGroupEntry, PacketReplicationEngineEntry, ReadRequest, SetForwardingPipelineConfigRequest,
+    StreamMessageRequest, StreamMessageResponse, Uint128, Update, WriteRequest, entity,
+    stream_message_request, stream_message_response,
 };
 use crate::error::Bmv2Error;
 
 /// How long the switch may take to start its server, and to answer.
 const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(20);
+const TRAILER_BYTES_MAX: u32 = 1 << 20;
 /// How long a check lets the stream be read.
 const GLANCE: Duration = Duration::from_millis(1);
 
@@ -52,36 +56,46 @@ enum Standing {
 }
 
 impl Session {
-    /// Connects once the server listens, and becomes the primary controller of a device. `is_alive` says
-    /// whether the switch still runs.
+    /// Connects once the server listens. `is_alive` says whether the switch still runs.
     pub(crate) fn connect(
         at: SocketAddr,
         device: u64,
-        election: u64,
         mut is_alive: impl FnMut() -> bool,
     ) -> Result<Self, Bmv2Error> {
         let built = Builder::new_current_thread().enable_all().build();
         let tokio = built.map_err(Bmv2Error::system("start the P4Runtime client"))?;
         let endpoint = Endpoint::from_shared(format!("http://{at}")).expect("an address and port");
-        let (began, gone) = (Instant::now(), |why: &str| Bmv2Error::Gone(why.to_owned()));
+        // Servers explain what failed of a batch in the answer's trailers.
+        let endpoint = endpoint.http2_max_header_list_size(TRAILER_BYTES_MAX).connect_timeout(PATIENCE);
+        let began = Instant::now();
         let channel = loop {
             match tokio.block_on(endpoint.connect()) {
                 Ok(channel) => break channel,
                 Err(_) if is_alive() && began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
-                Err(_) => return Err(gone(&format!("does not listen for P4Runtime on {at}"))),
+                Err(_) => return Err(Bmv2Error::Silent(at)),
             }
         };
-        // A register or table may be longer than the 4 MiB that are the default.
+        // A table may be longer than the 4 MiB that are the default.
         let calls = P4RuntimeClient::new(channel).max_decoding_message_size(usize::MAX);
-        let election = Uint128 { high: 0, low: election };
-        let arbitration =
-            MasterArbitrationUpdate { device_id: device, election_id: Some(election), status: None };
+        let (_, standing) = watch::channel(Standing::Awaited);
+        Ok(Self { at, tokio, calls, device, election: Uint128::default(), standing })
+    }
+
+    /// Becomes the device's primary controller.
+    pub(crate) fn lead(&mut self, election: u64) -> Result<(), Bmv2Error> {
+        self.election = Uint128 { high: 0, low: election };
+        let arbitration = MasterArbitrationUpdate {
+            device_id: self.device,
+            election_id: Some(self.election),
+            status: None,
+        };
         let update = Some(stream_message_request::Update::Arbitration(arbitration));
         // The session ends with this stream, so it never does.
         let asked = tokio_stream::once(StreamMessageRequest { update }).chain(tokio_stream::pending());
-        let (tell, mut standing) = watch::channel(Standing::Awaited);
-        tokio.spawn({
-            let mut calls = calls.clone();
+        let (tell, standing) = watch::channel(Standing::Awaited);
+        self.standing = standing;
+        self.tokio.spawn({
+            let mut calls = self.calls.clone();
             async move {
                 match calls.stream_channel(asked).await {
                     Ok(stream) => listen(stream.into_inner(), tell).await,
@@ -89,12 +103,10 @@ impl Session {
                 }
             }
         });
-        let told = standing.wait_for(|standing| !matches!(standing, Standing::Awaited));
-        let told = tokio.block_on(async { timeout(PATIENCE, told).await.map(drop) });
-        told.map_err(|_| gone("answers no arbitration over P4Runtime"))?;
-        let mut session = Self { at, tokio, calls, device, election, standing };
-        session.check()?;
-        Ok(session)
+        let told = self.standing.wait_for(|standing| !matches!(standing, Standing::Awaited));
+        let told = self.tokio.block_on(async { timeout(PATIENCE, told).await.map(drop) });
+        told.map_err(|_| Bmv2Error::Gone("answers no arbitration over P4Runtime".to_owned()))?;
+        self.check()
     }
 
     /// Where the server is.
@@ -113,6 +125,23 @@ impl Session {
         }
     }
 
+    /// Removes multicast groups from 1 on, as far as they are there. BMv2 forgets groups with a program that is
+    /// committed anew, and goes on to send their copies.
+    pub(crate) fn remove_groups(&mut self, groups: u32) -> Result<(), Bmv2Error> {
+        for multicast_group_id in 1..=groups {
+            let group = MulticastGroupEntry { multicast_group_id, replicas: Vec::new() };
+            let entry = PacketReplicationEngineEntry { r#type: Some(Replicated::MulticastGroupEntry(group)) };
+            let entity = Some(entity::Entity::PacketReplicationEngineEntry(entry));
+            let update = Update { r#type: Type::Delete.into(), entity: Some(Entity { entity }) };
+            match self.write("multicast groups", vec![update]) {
+                // One that is not there.
+                Ok(()) | Err(Bmv2Error::Refused { .. }) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+
     /// Gives the switch a program, which empties it.
     pub(crate) fn commit(&mut self, p4info: Vec<u8>, device_config: Vec<u8>) -> Result<(), Bmv2Error> {
         let request = SetForwardingPipelineConfigRequest {
@@ -124,13 +153,17 @@ impl Session {
         self.call("the program", async |calls| calls.set_forwarding_pipeline_config(request).await).map(drop)
     }
 
-    /// The P4Info of the program that the switch runs.
-    pub(crate) fn p4info(&mut self) -> Result<Vec<u8>, Bmv2Error> {
+    /// The P4Info of the program that the switch runs; `None` if it has none.
+    pub(crate) fn p4info(&mut self) -> Result<Option<Vec<u8>>, Bmv2Error> {
         let response_type = ResponseType::P4infoAndCookie.into();
         let request = GetForwardingPipelineConfigRequest { device_id: self.device, response_type };
-        let told = self
-            .call("to tell its program", async |calls| calls.get_forwarding_pipeline_config(request).await);
-        Ok(told?.into_inner().config.unwrap_or_default().p4info)
+        let told = self.call("to tell its program", async |calls| {
+            match calls.get_forwarding_pipeline_config(request).await {
+                Err(why) if why.code() == Code::FailedPrecondition => Ok(None),
+                told => told.map(Some),
+            }
+        })?;
+        Ok(told.and_then(|told| told.into_inner().config).map(|config| config.p4info))
     }
 
     /// Writes these updates, in any order. `what` says what they are.
@@ -150,6 +183,21 @@ impl Session {
                 read.extend(response.entities);
             }
             Ok(read)
+        })
+    }
+
+    /// Whether the server reads this kind of entity at all.
+    pub(crate) fn can_read(&mut self, what: &str, entity: Entity) -> Result<bool, Bmv2Error> {
+        let request = ReadRequest { device_id: self.device, entities: vec![entity] };
+        self.call(what, async |calls| {
+            let read = match calls.read(request).await {
+                Ok(stream) => stream.into_inner().message().await,
+                Err(why) => Err(why),
+            };
+            match read {
+                Err(why) if why.code() == Code::Unimplemented => Ok(false),
+                read => read.map(|_| true),
+            }
         })
     }
 

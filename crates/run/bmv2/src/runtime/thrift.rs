@@ -53,6 +53,7 @@ enum Returned {
     Nothing,
     Number(i64),
     Numbers(Vec<i64>),
+    Ports(Vec<(u16, String)>),
 }
 
 impl Thrift {
@@ -230,12 +231,23 @@ impl Thrift {
         self.call("bm_register_write_range", &arguments).map(drop)
     }
 
-    /// How many links the switch has opened.
-    pub(crate) fn links(&mut self) -> Result<usize, Bmv2Error> {
+    /// The links that the switch has opened: port and interface.
+    pub(crate) fn links(&mut self) -> Result<Vec<(u16, String)>, Bmv2Error> {
         match self.call("bm_dev_mgr_show_ports", &[])? {
-            Returned::Numbers(links) => Ok(links.len()),
+            Returned::Ports(links) => Ok(links),
             _ => Err(Bmv2Error::Gone("answers its links without a list".to_owned())),
         }
+    }
+
+    /// Opens one more link.
+    pub(crate) fn add_link(&mut self, port: u16, interface: &str) -> Result<(), Bmv2Error> {
+        let arguments = [Argument::Name(interface), Argument::Number(port.into()), Argument::Name("")];
+        self.call("bm_dev_mgr_add_port", &arguments).map(drop)
+    }
+
+    /// Closes a link.
+    pub(crate) fn remove_link(&mut self, port: u16) -> Result<(), Bmv2Error> {
+        self.call("bm_dev_mgr_remove_port", &[Argument::Number(port.into())]).map(drop)
     }
 
     /// How many packets a counter has counted.
@@ -368,14 +380,14 @@ fn read(hears: &mut dyn TInputProtocol, of: TType) -> thrift::Result<Returned> {
         TType::I64 => Returned::Number(hears.read_i64()?),
         TType::List => {
             let list = hears.read_list_begin()?;
-            let words = (0..list.size).map(|_| match list.element_type {
-                TType::I64 => hears.read_i64(),
-                // Of other lists only the length is needed.
-                of => hears.skip(of).map(|()| 0),
-            });
-            let words = words.collect::<thrift::Result<_>>()?;
+            let returned = if list.element_type == TType::Struct {
+                let ports = (0..list.size).map(|_| read_port(hears));
+                Returned::Ports(ports.collect::<thrift::Result<_>>()?)
+            } else {
+                Returned::Numbers((0..list.size).map(|_| hears.read_i64()).collect::<thrift::Result<_>>()?)
+            };
             hears.read_list_end()?;
-            Returned::Numbers(words)
+            returned
         }
         TType::Struct => {
             let mut packets = 0;
@@ -397,6 +409,24 @@ fn read(hears: &mut dyn TInputProtocol, of: TType) -> thrift::Result<Returned> {
             Returned::Nothing
         }
     })
+}
+
+/// A port's number and interface, the first two fields of its structure.
+fn read_port(hears: &mut dyn TInputProtocol) -> thrift::Result<(u16, String)> {
+    let mut port = (0, String::new());
+    hears.read_struct_begin()?;
+    loop {
+        let field = hears.read_field_begin()?;
+        match (field.field_type, field.id) {
+            (TType::Stop, _) => break,
+            (TType::I32, Some(1)) => port.0 = hears.read_i32()? as u16,
+            (TType::String, Some(2)) => port.1 = hears.read_string()?,
+            (of, _) => hears.skip(of)?,
+        }
+        hears.read_field_end()?;
+    }
+    hears.read_struct_end()?;
+    Ok(port)
 }
 
 /// The code of an exception, its first field.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sluice_bmv2::{Bmv2Driver, Bmv2Options, RuntimeApi};
+use sluice_bmv2::{Bmv2Driver, Bmv2Options, RunningSwitch, RuntimeApi, SwitchFrom};
 use sluice_launcher::bmv2::check;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Runtime;
@@ -41,10 +41,17 @@ pub(super) fn driver(
         at,
         interfaces: args.interfaces.clone(),
         folder: folder.join(FOLDER),
-        api: match plan.switch.runtime {
-            Runtime::Thrift => RuntimeApi::Thrift,
-            Runtime::P4Runtime => RuntimeApi::P4Runtime,
-        },
+        from: switch_from(args, plan),
     };
     Ok(Bmv2Driver::new(&options, || state.next_epoch())?)
+}
+
+fn switch_from(args: &SwitchArgs, plan: &Plan) -> SwitchFrom {
+    if let (Some(p4runtime), Some(thrift)) = (args.p4runtime, args.thrift) {
+        return SwitchFrom::Running(RunningSwitch { p4runtime, thrift, device: args.device });
+    }
+    SwitchFrom::Start(match plan.switch.runtime {
+        Runtime::Thrift => RuntimeApi::Thrift,
+        Runtime::P4Runtime => RuntimeApi::P4Runtime,
+    })
 }
