@@ -25,8 +25,8 @@ use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Epoch, Nanos, ParseError, Term};
 
 use crate::error::Bmv2Error;
-use crate::launch::{SwitchFrom, attach, launch};
-use crate::links::{CONTROL_PORT, LinkPorts};
+use crate::launch::{RuntimeApi, SwitchFrom, attach, launch};
+use crate::links::LinkPorts;
 use crate::process::Process;
 use crate::program::P4Program;
 use crate::registers::of;
@@ -105,26 +105,31 @@ impl Bmv2Driver {
         let bound = UdpSocket::bind(options.at).and_then(|held| Ok((held.local_addr()?, held)));
         let (local, held) = bound.map_err(|why| NetError::Bind { at: options.at, why })?;
         let compiled = compiled(&options.folder, &options.size, local.port())?;
-        let side = SideSpace::new(&format!("sweeps{}", std::process::id()))?;
-        let (mut process, runtime) = match options.from {
+        let (mut process, runtime, side) = match options.from {
             SwitchFrom::Running(running) => {
                 let groups = 1 << bits(options.size.slices.into());
-                (None, attach(&running, &compiled, groups, &links, side.link())?)
+                (None, attach(&running, &compiled, groups, &links)?, None)
             }
             SwitchFrom::Start(api) => {
+                let side = match api {
+                    RuntimeApi::Thrift => Some(SideSpace::new(&format!("sweeps{}", std::process::id()))?),
+                    RuntimeApi::P4Runtime => None,
+                };
                 let mut command = Command::new(api.switch()?);
-                command.args(links.arguments(side.link()));
+                command.args(links.arguments(side.as_ref().map(SideSpace::link)));
                 let command = dies_with_this_thread(&mut command);
                 // Switches of one machine must have different numbers.
                 let (process, runtime) = launch(api, command, std::process::id(), &compiled)?;
-                (Some(process), runtime)
+                (Some(process), runtime, side)
             }
         };
         let config = Config { epoch: next_epoch()?, ..options.size };
-        let control = ControlLink::new(side, local.port(), config.epoch)?;
-        let count = links.count();
+        let count = links.count() + usize::from(side.is_some());
+        let mut control = ControlLink::new(side, local, config.epoch)?;
         let mut tables = P4Tables::new(P4Program::Rain, config, runtime, links);
         let begun = tables.check(count).and_then(|()| tables.begin(&[local]));
+        // Another's switch may have no control port.
+        let begun = begun.and_then(|()| control.drain(&mut tables.runtime));
         begun.map_err(|why| reason(&mut process, why))?;
         let ready = ReadySet::new(Waiting::Block)?;
         let (mail, mailbox) = Mailbox::new(ready.waker());
@@ -176,9 +181,7 @@ impl Bmv2Driver {
                 return Err(reason(&mut self.process, why));
             }
         }
-        self.publish(superseded)?;
-        // A switch that goes on without this process needs the control link no more.
-        if self.process.is_none() { self.tables.runtime.remove_link(CONTROL_PORT) } else { Ok(()) }
+        self.publish(superseded)
     }
 
     fn publish(&mut self, superseded: u64) -> Result<(), Bmv2Error> {
@@ -208,7 +211,7 @@ impl P4Tables {
     /// Checks that the switch has opened all its links, and runs the program of this size.
     fn check(&mut self, links: usize) -> Result<(), Bmv2Error> {
         let opened = self.runtime.links()?;
-        if opened != links {
+        if opened < links {
             return Err(Bmv2Error::NotOpened { opened, links });
         }
         self.runtime.set_queues(QUEUE_FRAMES)?;

@@ -99,7 +99,8 @@ pub(crate) fn launch(
     match api {
         RuntimeApi::Thrift => command.arg(&compiled.program),
         RuntimeApi::P4Runtime => {
-            command.args(["--no-p4", "--", "--grpc-server-addr", &p4runtime.to_string()])
+            command.args(["--no-p4", "--", "--grpc-server-addr", &p4runtime.to_string()]);
+            command.args(["--cpu-port", &CONTROL_PORT.to_string()])
         }
     };
     let mut process = Process::start(command)?;
@@ -148,14 +149,12 @@ pub struct RunningSwitch {
 }
 
 /// Takes over a switch that runs this program already, or none, and whose ports are these links: empties
-/// it, with the groups of a driver before this one, and opens the control link. Nothing is changed unless all
-/// is as it should be.
+/// it, with the groups of a driver before this one. Nothing is changed unless all is as it should be.
 pub(crate) fn attach(
     running: &RunningSwitch,
     compiled: &Compiled,
     groups: u32,
     links: &LinkPorts,
-    control: &str,
 ) -> Result<Runtime, Bmv2Error> {
     let (p4info, names) = compiled.p4info()?;
     let mut session = Session::connect(running.p4runtime, running.device.into(), || false)?;
@@ -166,18 +165,12 @@ pub(crate) fn attach(
         return Err(Bmv2Error::OtherProgram(why));
     }
     let mut thrift = Thrift::connect(running.thrift, || false)?;
-    let opened = thrift.links()?;
-    links.are_opened(&opened)?;
+    links.are_opened(&thrift.links()?)?;
     session.lead(election_id())?;
     if theirs.is_some() {
         session.remove_groups(groups)?;
     }
     compiled.commit(&mut session, p4info)?;
-    if opened.iter().any(|(port, _)| *port == CONTROL_PORT) {
-        // A driver before this one was killed.
-        thrift.remove_link(CONTROL_PORT)?;
-    }
-    thrift.add_link(CONTROL_PORT, control)?;
     Ok(Runtime::new(thrift, Some(P4Runtime::new(session, names)?)))
 }
 

@@ -17,7 +17,9 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use super::names::P4Names;
 use super::proto::google::rpc;
 use super::proto::p4::config::v1::{Action, ActionRef, MatchField, P4Info, Preamble, Register, Table};
+use super::proto::p4::v1::field_match::FieldMatchType;
 use super::proto::p4::v1::p4_runtime_server::{P4Runtime as Service, P4RuntimeServer};
+use super::proto::p4::v1::stream_message_request::Update as Asked;
 use super::proto::p4::v1::{
     Entity, Error, GetForwardingPipelineConfigRequest, GetForwardingPipelineConfigResponse, Index,
     MasterArbitrationUpdate, P4Data, ReadRequest, ReadResponse, RegisterEntry,
@@ -103,6 +105,16 @@ fn an_election_id_that_is_taken_is_told() {
     assert!(why.contains("another controller has taken BMv2 over, with the election id 7"), "{why}");
 }
 
+#[test]
+fn a_packet_of_the_processor_goes_over_the_session() {
+    let fake = Fake::start(false);
+    let mut tables = fake.tables();
+    tables.packet_out(vec![1, 2, 3]).expect("it is the primary");
+    while fake.state.lock().expect("no panic").packets != [[1, 2, 3]] {
+        tables.check().expect("it is the primary");
+    }
+}
+
 /// A server with one table and one register.
 struct Fake {
     at: SocketAddr,
@@ -116,6 +128,7 @@ struct State {
     cells: BTreeMap<i64, P4Data>,
     batches: Vec<String>,
     primary: u64,
+    packets: Vec<Vec<u8>>,
     streams: Vec<mpsc::UnboundedSender<Result<StreamMessageResponse, Status>>>,
 }
 
@@ -209,9 +222,7 @@ impl Service for Served {
                 }
                 Some(entity::Entity::TableEntry(entry)) => {
                     let kind = update.r#type().as_str_name().to_lowercase();
-                    let Some(super::proto::p4::v1::field_match::FieldMatchType::Exact(key)) =
-                        entry.r#match[0].field_match_type.clone()
-                    else {
+                    let Some(FieldMatchType::Exact(key)) = entry.r#match[0].field_match_type.clone() else {
                         panic!("exact")
                     };
                     batch.push(format!("{kind} {}", key.value[0]));
@@ -228,7 +239,10 @@ impl Service for Served {
     async fn read(&self, request: Request<ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let state = self.0.lock().expect("no panic");
         if !state.has_registers {
-            return Err(Status::unimplemented("Register reads are not supported yet"));
+            // BMv2 answers with nothing before it says so.
+            let why = Status::unimplemented("Register reads are not supported yet");
+            let answers = [Ok(ReadResponse::default()), Err(why)];
+            return Ok(Response::new(Box::pin(tokio_stream::iter(answers))));
         }
         let asked = request.into_inner().entities.remove(0).entity;
         let Some(entity::Entity::RegisterEntry(asked)) = asked else { panic!("a register") };
@@ -268,15 +282,18 @@ impl Service for Served {
         let state = Arc::clone(&self.0);
         tokio::spawn(async move {
             while let Some(Ok(request)) = asked.next().await {
-                let super::proto::p4::v1::stream_message_request::Update::Arbitration(update) =
-                    request.update.expect("arbitration");
-                let id = update.election_id.expect("an election id");
                 let mut state = state.lock().expect("no panic");
-                let code = if id.low > state.primary { Code::Ok } else { Code::AlreadyExists };
-                state.primary = state.primary.max(id.low);
-                let leader = Uint128 { high: 0, low: state.primary };
-                drop(tell.send(Ok(arbitration(leader, code))));
-                state.streams.push(tell.clone());
+                match request.update.expect("arbitration or a packet") {
+                    Asked::Packet(packet) => state.packets.push(packet.payload),
+                    Asked::Arbitration(update) => {
+                        let id = update.election_id.expect("an election id");
+                        let code = if id.low > state.primary { Code::Ok } else { Code::AlreadyExists };
+                        state.primary = state.primary.max(id.low);
+                        let leader = Uint128 { high: 0, low: state.primary };
+                        drop(tell.send(Ok(arbitration(leader, code))));
+                        state.streams.push(tell.clone());
+                    }
+                }
             }
         });
         Ok(Response::new(Box::pin(tokio_stream::wrappers::UnboundedReceiverStream::new(told))))

@@ -176,8 +176,11 @@ impl Runtime {
         self.thrift.links().map(|links| links.len())
     }
 
-    /// Closes a link.
-    pub(crate) fn remove_link(&mut self, port: u16) -> Result<(), Bmv2Error> {
-        self.thrift.remove_link(port)
+    /// Sends a frame into the program by the port of the switch's processor, which P4Runtime alone has.
+    pub(crate) fn packet_out(&mut self, frame: Vec<u8>) -> Result<(), Bmv2Error> {
+        match &mut self.p4runtime {
+            Some(calls) => calls.packet_out(frame),
+            None => Err(Bmv2Error::Unknown("packets of its processor".to_owned())),
+        }
     }
 }

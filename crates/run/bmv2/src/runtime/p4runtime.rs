@@ -114,6 +114,12 @@ impl P4Runtime {
         self.session.write(&what, std::mem::take(&mut self.pending))
     }
 
+    /// Sends a frame into the program, by the port of the switch's processor.
+    pub(crate) fn packet_out(&mut self, frame: Vec<u8>) -> Result<(), Bmv2Error> {
+        self.settle()?;
+        self.session.packet_out(frame)
+    }
+
     pub(crate) fn check(&mut self) -> Result<(), Bmv2Error> {
         self.session.check()
     }

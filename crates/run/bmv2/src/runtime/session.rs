@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use prost::Message as _;
 use tokio::runtime::{Builder, Runtime as Tokio};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
@@ -22,9 +23,9 @@ use super::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
 use super::proto::p4::v1::update::Type;
 use super::proto::p4::v1::{
     Entity, Error, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest, MasterArbitrationUpdate,
-    MulticastGroupEntry, PacketReplicationEngineEntry, ReadRequest, SetForwardingPipelineConfigRequest,
-    StreamMessageRequest, StreamMessageResponse, Uint128, Update, WriteRequest, entity,
-    stream_message_request, stream_message_response,
+    MulticastGroupEntry, PacketOut, PacketReplicationEngineEntry, ReadRequest,
+    SetForwardingPipelineConfigRequest, StreamMessageRequest, StreamMessageResponse, Uint128, Update,
+    WriteRequest, entity, stream_message_request, stream_message_response,
 };
 use crate::error::Bmv2Error;
 
@@ -43,6 +44,8 @@ pub(crate) struct Session {
     device: u64,
     election: Uint128,
     standing: watch::Receiver<Standing>,
+    /// The session's stream, which ends with it.
+    asks: UnboundedSender<StreamMessageRequest>,
 }
 
 /// What the session's stream last said.
@@ -77,8 +80,8 @@ impl Session {
         };
         // A table may be longer than the 4 MiB that are the default.
         let calls = P4RuntimeClient::new(channel).max_decoding_message_size(usize::MAX);
-        let (_, standing) = watch::channel(Standing::Awaited);
-        Ok(Self { at, tokio, calls, device, election: Uint128::default(), standing })
+        let ((_, standing), (asks, _)) = (watch::channel(Standing::Awaited), unbounded_channel());
+        Ok(Self { at, tokio, calls, device, election: Uint128::default(), standing, asks })
     }
 
     /// Becomes the device's primary controller.
@@ -89,15 +92,14 @@ impl Session {
             election_id: Some(self.election),
             status: None,
         };
-        let update = Some(stream_message_request::Update::Arbitration(arbitration));
-        // The session ends with this stream, so it never does.
-        let asked = tokio_stream::once(StreamMessageRequest { update }).chain(tokio_stream::pending());
+        let (asks, asked) = unbounded_channel();
         let (tell, standing) = watch::channel(Standing::Awaited);
-        self.standing = standing;
+        (self.standing, self.asks) = (standing, asks);
+        self.ask(stream_message_request::Update::Arbitration(arbitration))?;
         self.tokio.spawn({
             let mut calls = self.calls.clone();
             async move {
-                match calls.stream_channel(asked).await {
+                match calls.stream_channel(UnboundedReceiverStream::new(asked)).await {
                     Ok(stream) => listen(stream.into_inner(), tell).await,
                     Err(why) => drop(tell.send(Standing::Ended(said(&why)))),
                 }
@@ -112,6 +114,17 @@ impl Session {
     /// Where the server is.
     pub(crate) fn at(&self) -> SocketAddr {
         self.at
+    }
+
+    /// Sends a frame into the program, by the port of the switch's processor.
+    pub(crate) fn packet_out(&mut self, payload: Vec<u8>) -> Result<(), Bmv2Error> {
+        self.ask(stream_message_request::Update::Packet(PacketOut { payload }))?;
+        self.check()
+    }
+
+    fn ask(&self, update: stream_message_request::Update) -> Result<(), Bmv2Error> {
+        let sent = self.asks.send(StreamMessageRequest { update: Some(update) });
+        sent.map_err(|_| Bmv2Error::Gone("ended the P4Runtime session".to_owned()))
     }
 
     /// An error if this is the primary controller no more.
@@ -176,28 +189,15 @@ impl Session {
     /// Reads what matches these entities.
     pub(crate) fn read(&mut self, what: &str, entities: Vec<Entity>) -> Result<Vec<Entity>, Bmv2Error> {
         let request = ReadRequest { device_id: self.device, entities };
-        self.call(what, async |calls| {
-            let mut stream = calls.read(request).await?.into_inner();
-            let mut read = Vec::new();
-            while let Some(response) = stream.message().await? {
-                read.extend(response.entities);
-            }
-            Ok(read)
-        })
+        self.call(what, async |calls| read_all(calls, request).await)
     }
 
     /// Whether the server reads this kind of entity at all.
     pub(crate) fn can_read(&mut self, what: &str, entity: Entity) -> Result<bool, Bmv2Error> {
         let request = ReadRequest { device_id: self.device, entities: vec![entity] };
-        self.call(what, async |calls| {
-            let read = match calls.read(request).await {
-                Ok(stream) => stream.into_inner().message().await,
-                Err(why) => Err(why),
-            };
-            match read {
-                Err(why) if why.code() == Code::Unimplemented => Ok(false),
-                read => read.map(|_| true),
-            }
+        self.call(what, async |calls| match read_all(calls, request).await {
+            Err(why) if why.code() == Code::Unimplemented => Ok(false),
+            read => read.map(|_| true),
         })
     }
 
@@ -212,7 +212,10 @@ impl Session {
             return Err(Bmv2Error::Gone(format!("does not answer over P4Runtime within {s} s")));
         };
         done.map_err(|why| match why.code() {
-            Code::Unavailable => Bmv2Error::Gone(format!("does not answer over P4Runtime: {}", said(&why))),
+            // What the connection says has a source, and what the server says has none.
+            Code::Unavailable | Code::Unknown if std::error::Error::source(&why).is_some() => {
+                Bmv2Error::Gone(format!("does not answer over P4Runtime: {}", said(&why)))
+            }
             Code::PermissionDenied => {
                 // The stream says who.
                 self.check().err().unwrap_or_else(|| Bmv2Error::Supplanted("one that is higher".to_owned()))
@@ -220,6 +223,16 @@ impl Session {
             _ => Bmv2Error::Refused { call: what.to_owned(), why: reason(&why) },
         })
     }
+}
+
+/// Servers may say at the end of what they read that they could not.
+async fn read_all(calls: &mut P4RuntimeClient<Channel>, request: ReadRequest) -> Result<Vec<Entity>, Status> {
+    let mut stream = calls.read(request).await?.into_inner();
+    let mut read = Vec::new();
+    while let Some(response) = stream.message().await? {
+        read.extend(response.entities);
+    }
+    Ok(read)
 }
 
 /// Tells what a session's stream says, until it ends.

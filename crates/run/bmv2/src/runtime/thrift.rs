@@ -239,17 +239,6 @@ impl Thrift {
         }
     }
 
-    /// Opens one more link.
-    pub(crate) fn add_link(&mut self, port: u16, interface: &str) -> Result<(), Bmv2Error> {
-        let arguments = [Argument::Name(interface), Argument::Number(port.into()), Argument::Name("")];
-        self.call("bm_dev_mgr_add_port", &arguments).map(drop)
-    }
-
-    /// Closes a link.
-    pub(crate) fn remove_link(&mut self, port: u16) -> Result<(), Bmv2Error> {
-        self.call("bm_dev_mgr_remove_port", &[Argument::Number(port.into())]).map(drop)
-    }
-
     /// How many packets a counter has counted.
     pub(crate) fn count(&mut self, counter: &str, index: usize) -> Result<u64, Bmv2Error> {
         let arguments = [Argument::Number(CONTEXT), Argument::Name(counter), Argument::Number(index as i32)];
