@@ -185,3 +185,62 @@ fn free_port() -> Result<SocketAddr, Bmv2Error> {
     let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     bound.map_err(Bmv2Error::system("find a free port"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::TcpStream;
+    use std::process::Stdio;
+
+    use sluice_switch::Config;
+    use sluice_wire::Epoch;
+
+    use super::*;
+    use crate::sources::compiled;
+
+    #[test]
+    fn groups_of_a_driver_before_this_one_send_no_copies() {
+        let tools = ["p4c-bm2-ss", "simple_switch_grpc", "simple_switch_CLI"];
+        if let Some(why) = tools.into_iter().find_map(|name| tool(name).err()) {
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let size = Config::full(Epoch(1));
+        let config = Config { workers: 2, clients: 2, slices: 2, types: 2, servers: 2, ..size };
+        let folder = tempfile::tempdir().expect("a folder");
+        let compiled = compiled(folder.path(), &config, 7_000).unwrap_or_else(|why| panic!("{why}"));
+        let running = RunningSwitch {
+            p4runtime: free_port().expect("a port"),
+            thrift: free_port().expect("a port"),
+            device: 1,
+        };
+        let mut command = Command::new(RuntimeApi::P4Runtime.switch().expect("it is there"));
+        command.args(QUIET).args(["--no-p4", "--device-id", "1", "--thrift-port"]);
+        command.arg(running.thrift.port().to_string()).args(["--", "--grpc-server-addr"]);
+        let _process = Process::start(command.arg(running.p4runtime.to_string())).expect("it starts");
+        while TcpStream::connect(running.p4runtime).and(TcpStream::connect(running.thrift)).is_err() {
+            std::thread::yield_now();
+        }
+        let links = LinkPorts::new(&[]).expect("none");
+        for turn in 0..3 {
+            let attached = attach(&running, &compiled, 2, &links);
+            let mut runtime = attached.unwrap_or_else(|why| panic!("turn {turn}: {why}"));
+            runtime.make_groups(2, 2).unwrap_or_else(|why| panic!("turn {turn}: {why}"));
+            for (member, link) in [(0, Some(1)), (1, Some(2)), (1, None), (1, Some(3))] {
+                runtime.lead_copies(member, link).unwrap_or_else(|why| panic!("turn {turn}: {why}"));
+            }
+            assert_eq!(nodes(&running), 4, "two groups of two, in turn {turn}");
+        }
+    }
+
+    /// How many nodes the switch's groups have, as its own tool tells it.
+    fn nodes(running: &RunningSwitch) -> usize {
+        let mut command = Command::new(tool("simple_switch_CLI").expect("it is there"));
+        command.args(["--thrift-port", &running.thrift.port().to_string()]);
+        let told = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut told = told.expect("it starts");
+        told.stdin.take().expect("piped").write_all(b"mc_dump\n").expect("it reads");
+        let output = told.wait_with_output().expect("it ends");
+        String::from_utf8_lossy(&output.stdout).matches("L1h=").count()
+    }
+}

@@ -6,17 +6,18 @@
 mod plane;
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plane::{P4, targets};
+use prost::Message as _;
 use sluice_bmv2::{RuntimeApi, tool};
 use sluice_conformance::{Vector, play};
 
 #[test]
 fn another_client_reads_the_entries_that_were_written() {
     let Some(python) = python() else { return };
-    for vector in vectors_of_other_shapes() {
+    for vector in a_vector_of_each_program() {
         let Some(mut plane) = P4::new(vector.shape, RuntimeApi::P4Runtime) else { return };
         plane.switch.clear().unwrap_or_else(|why| panic!("{why}"));
         play(&vector, &mut plane).unwrap_or_else(|why| panic!("{why}"));
@@ -28,8 +29,19 @@ fn another_client_reads_the_entries_that_were_written() {
     }
 }
 
-/// A vector of each shape and program.
-fn vectors_of_other_shapes() -> Vec<Vector> {
+#[test]
+fn messages_have_the_published_names_and_numbers() {
+    let Some(python) = python() else { return };
+    let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
+    let files = ["p4/v1/p4runtime.proto", "p4/config/v1/p4info.proto"];
+    let descriptors = protox::compile(files, [proto]).expect("it is built of them");
+    let bytes: String = descriptors.encode_to_vec().iter().map(|byte| format!("{byte:02x}")).collect();
+    let said = run(&python, "published.py", &bytes).unwrap_or_else(|said| panic!("{said}"));
+    assert!(said.ends_with("fields are the published ones\n"), "{said}");
+}
+
+/// A vector of each program.
+fn a_vector_of_each_program() -> Vec<Vector> {
     let all = sluice_conformance::all(&targets().join("vectors")).unwrap_or_else(|why| panic!("{why}"));
     let mut vectors: Vec<Vector> = Vec::new();
     for vector in all {
@@ -60,7 +72,7 @@ fn told(plane: &P4) -> String {
 }
 
 /// The Python that has `finsy`; says so if there is none.
-fn python() -> Option<std::path::PathBuf> {
+fn python() -> Option<PathBuf> {
     tool("python-finsy").inspect_err(|why| eprintln!("skipped: {why}")).ok()
 }
 
