@@ -50,7 +50,7 @@ mod flags {
     /// Stands for it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
     #[serde(rename_all = "lowercase")]
-    pub enum Runtime {
+    pub enum TableServer {
         /// BMv2's own.
         Thrift,
         /// P4Runtime.

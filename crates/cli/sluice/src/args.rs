@@ -16,7 +16,7 @@ use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::MeasureArgs;
 use sluice_sim::Within;
 use sluice_support::fail::{Failure, Outcome};
-use sluice_support::flags::{Io, Output, Runtime};
+use sluice_support::flags::{Io, Output, TableServer};
 use sluice_support::running::RackArgs;
 use sluice_support::{print, units};
 use sluice_switch::registry::Choice;
@@ -144,7 +144,7 @@ pub(crate) struct UpArgs {
     pub(crate) io: Option<Io>,
     /// With bmv2: which of its servers takes the program's tables, instead of the plan's.
     #[arg(long, value_name = "SERVER", conflicts_with = "sweep")]
-    pub(crate) runtime: Option<Runtime>,
+    pub(crate) runtime: Option<TableServer>,
     /// Split the workers over this many racks, each with a switch of its own (a leaf), below a spine to which
     /// all tasks go; the policy is then dc-horus.
     #[arg(long, value_name = "COUNT", conflicts_with = "sweep")]
@@ -193,7 +193,7 @@ pub(crate) struct SwitchArgs {
     pub(crate) io: Option<Io>,
     /// With bmv2: which of its servers takes the program's tables, instead of the plan's.
     #[arg(long, value_name = "SERVER")]
-    pub(crate) runtime: Option<Runtime>,
+    pub(crate) runtime: Option<TableServer>,
     /// With bmv2: the P4Runtime server of one that runs already, instead of starting one.
     #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
     #[arg(requires = "thrift", conflicts_with = "runtime")]

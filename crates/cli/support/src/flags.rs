@@ -30,7 +30,7 @@ pub enum Io {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[value(rename_all = "lower")]
-pub enum Runtime {
+pub enum TableServer {
     /// BMv2's own.
     Thrift,
     /// P4Runtime's, which switches of other makers have too.

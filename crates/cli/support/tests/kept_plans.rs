@@ -13,7 +13,7 @@ use sluice_net::rdma::Mtu;
 use sluice_net::served::ServedSlice;
 use sluice_services::rocks::{GET_KEYS_MAX, RocksArgs};
 use sluice_sim::Within;
-use sluice_support::flags::{Io, Runtime};
+use sluice_support::flags::{Io, TableServer};
 use sluice_support::plan::{
     Arrivals, Changes, CoresPlan, Event, LoadPlan, Plan, RdmaPlan, Request, ServicePlan, SlicePlan, Spread,
     SwitchPlan, Target, Types, WorkerPlan,
@@ -151,8 +151,8 @@ fn ios() -> impl Strategy<Value = Io> {
     select(vec![Io::Udp, Io::Xdp, Io::Bmv2])
 }
 
-fn runtimes() -> impl Strategy<Value = Runtime> {
-    select(vec![Runtime::Thrift, Runtime::P4Runtime])
+fn runtimes() -> impl Strategy<Value = TableServer> {
+    select(vec![TableServer::Thrift, TableServer::P4Runtime])
 }
 
 fn switches() -> impl Strategy<Value = SwitchPlan> {

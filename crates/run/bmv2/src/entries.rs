@@ -13,7 +13,7 @@ use sluice_wire::{ClientId, Endpoint, Generation, Incarnation, ServerId, SliceId
 use crate::error::Bmv2Error;
 use crate::program::P4Program;
 use crate::registers::{OWN, egress, of};
-use crate::runtime::{ActionCall, Change, EntryName, Runtime};
+use crate::runtime::{ActionCall, EntryChange, EntryName, Runtime};
 use crate::seats::{SeatChange, SeatPlace, SeatTable, share};
 use crate::servers::WriteGroups;
 use crate::sizes::{bits, draw_bits};
@@ -103,7 +103,7 @@ impl Entries {
             let entry = EntryName { table: egress("addresses", "own_addresses"), key: vec![vec![is_v4]] };
             begun.insert(entry, ActionCall { name: egress("addresses", action), data });
         }
-        begun.iter().try_for_each(|(entry, action)| runtime.write(entry, Change::Insert(action)))?;
+        begun.iter().try_for_each(|(entry, action)| runtime.write(entry, EntryChange::Insert(action)))?;
         self.begun = begun;
         // A server without a row has copies that go nowhere.
         let slices = if self.program.has_servers() { self.config.slices } else { 0 };
@@ -116,7 +116,7 @@ impl Entries {
         let (begun, held) = (std::mem::take(&mut self.begun), std::mem::take(&mut self.held));
         let ways = std::mem::replace(&mut self.ways, Box::new(OneLink));
         *self = Self { begun, ..Self::new(self.program, self.config, ways) };
-        held.keys().try_for_each(|entry| runtime.write(entry, Change::Delete))?;
+        held.keys().try_for_each(|entry| runtime.write(entry, EntryChange::Delete))?;
         (0..self.config.slices).try_for_each(|slice| self.write_slice(runtime, SliceId(slice)))
     }
 
@@ -498,9 +498,9 @@ impl Entries {
         let action = action.map(|(name, data)| ActionCall { name: full(name), data });
         let change = match (self.held.get(&entry), &action) {
             (Some(held), Some(action)) if held == action => return Ok(()),
-            (Some(_), Some(action)) => Change::Modify(action),
-            (None, Some(action)) => Change::Insert(action),
-            (Some(_), None) => Change::Delete,
+            (Some(_), Some(action)) => EntryChange::Modify(action),
+            (None, Some(action)) => EntryChange::Insert(action),
+            (Some(_), None) => EntryChange::Delete,
             (None, None) => return Ok(()),
         };
         runtime.write(&entry, change)?;

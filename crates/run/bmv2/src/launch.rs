@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use crate::error::Bmv2Error;
 use crate::links::{CONTROL_PORT, LinkPorts};
 use crate::process::{Process, QUIET};
-use crate::runtime::{P4Names, P4Runtime, Runtime, Session, Thrift};
+use crate::runtime::{P4Names, P4Runtime, P4Session, Runtime, Thrift};
 use crate::tools::tool;
 
 /// Which server of the switch takes tables, groups and counters.
@@ -57,7 +57,7 @@ impl Compiled {
     }
 
     /// Gives the program to a switch, which empties it.
-    fn commit(&self, session: &mut Session, p4info: Vec<u8>) -> Result<(), Bmv2Error> {
+    fn commit(&self, session: &mut P4Session, p4info: Vec<u8>) -> Result<(), Bmv2Error> {
         let program = std::fs::read(&self.program).map_err(Bmv2Error::system("read the compiled program"))?;
         session.commit(p4info, program)
     }
@@ -122,7 +122,7 @@ fn tables(
     is_alive: impl FnMut() -> bool,
 ) -> Result<P4Runtime, Bmv2Error> {
     let (p4info, names) = compiled.p4info()?;
-    let mut session = Session::connect(at, device.into(), is_alive)?;
+    let mut session = P4Session::connect(at, device.into(), is_alive)?;
     session.lead(election_id())?;
     compiled.commit(&mut session, p4info)?;
     P4Runtime::new(session, names)
@@ -134,12 +134,12 @@ pub enum SwitchFrom {
     /// One that is started, and ends with the driver.
     Start(RuntimeApi),
     /// One that runs already, and goes on without the driver.
-    Running(RunningSwitch),
+    Running(Bmv2Servers),
 }
 
 /// The servers of a switch that runs already.
 #[derive(Clone, Copy, Debug)]
-pub struct RunningSwitch {
+pub struct Bmv2Servers {
     /// Where P4Runtime's server is.
     pub p4runtime: SocketAddr,
     /// Where BMv2's own is.
@@ -151,13 +151,13 @@ pub struct RunningSwitch {
 /// Takes over a switch that runs this program already, or none, and whose ports are these links: empties
 /// it, with the groups of a driver before this one. Nothing is changed unless all is as it should be.
 pub(crate) fn attach(
-    running: &RunningSwitch,
+    running: &Bmv2Servers,
     compiled: &Compiled,
     groups: u32,
     links: &LinkPorts,
 ) -> Result<Runtime, Bmv2Error> {
     let (p4info, names) = compiled.p4info()?;
-    let mut session = Session::connect(running.p4runtime, running.device.into(), || false)?;
+    let mut session = P4Session::connect(running.p4runtime, running.device.into(), || false)?;
     let theirs = session.p4info()?;
     if let Some(theirs) = &theirs
         && let Some(why) = names.difference(&P4Names::read(theirs)?)
@@ -209,7 +209,7 @@ mod tests {
         let config = Config { workers: 2, clients: 2, slices: 2, types: 2, servers: 2, ..size };
         let folder = tempfile::tempdir().expect("a folder");
         let compiled = compiled(folder.path(), &config, 7_000).unwrap_or_else(|why| panic!("{why}"));
-        let running = RunningSwitch {
+        let running = Bmv2Servers {
             p4runtime: free_port().expect("a port"),
             thrift: free_port().expect("a port"),
             device: 1,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     /// How many nodes the switch's groups have, as its own tool tells it.
-    fn nodes(running: &RunningSwitch) -> usize {
+    fn nodes(running: &Bmv2Servers) -> usize {
         let mut command = Command::new(tool("simple_switch_CLI").expect("it is there"));
         command.args(["--thrift-port", &running.thrift.port().to_string()]);
         let told = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();

@@ -28,7 +28,7 @@ mod tools;
 
 pub use driver::{Bmv2Driver, Bmv2Options};
 pub use error::Bmv2Error;
-pub use launch::{RunningSwitch, RuntimeApi, SwitchFrom};
+pub use launch::{Bmv2Servers, RuntimeApi, SwitchFrom};
 pub use program::P4Program;
 pub use runtime::{ActionCall, EntryName};
 pub use switch::Bmv2Switch;

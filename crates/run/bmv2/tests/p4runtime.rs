@@ -21,7 +21,8 @@ fn another_client_reads_the_entries_that_were_written() {
         let Some(mut plane) = P4::new(vector.shape, RuntimeApi::P4Runtime) else { return };
         plane.switch.clear().unwrap_or_else(|why| panic!("{why}"));
         play(&vector, &mut plane).unwrap_or_else(|why| panic!("{why}"));
-        let said = run(&python, "read_tables.py", &told(&plane)).unwrap_or_else(|said| panic!("{said}"));
+        let said =
+            run(&python, "read_tables.py", told(&plane).as_bytes()).unwrap_or_else(|said| panic!("{said}"));
         let entries = plane.switch.entries().count();
         println!("{}: {}", vector.name, said.trim_end());
         assert!(said.trim_end().ends_with("PERMISSION_DENIED"), "{said}");
@@ -35,8 +36,8 @@ fn messages_have_the_published_names_and_numbers() {
     let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let files = ["p4/v1/p4runtime.proto", "p4/config/v1/p4info.proto"];
     let descriptors = protox::compile(files, [proto]).expect("it is built of them");
-    let bytes: String = descriptors.encode_to_vec().iter().map(|byte| format!("{byte:02x}")).collect();
-    let said = run(&python, "published.py", &bytes).unwrap_or_else(|said| panic!("{said}"));
+    let said =
+        run(&python, "published.py", &descriptors.encode_to_vec()).unwrap_or_else(|said| panic!("{said}"));
     assert!(said.ends_with("fields are the published ones\n"), "{said}");
 }
 
@@ -77,7 +78,7 @@ fn python() -> Option<PathBuf> {
 }
 
 /// What a script of this folder prints; an error if it fails.
-fn run(python: &Path, script: &str, input: &str) -> Result<String, String> {
+fn run(python: &Path, script: &str, input: &[u8]) -> Result<String, String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(script);
     let mut child = Command::new(python)
         .arg(script)
@@ -86,7 +87,7 @@ fn run(python: &Path, script: &str, input: &str) -> Result<String, String> {
         .stderr(Stdio::piped())
         .spawn()
         .expect("Python starts");
-    child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("it reads");
+    child.stdin.take().expect("piped").write_all(input).expect("it reads");
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() { Ok(said) } else { Err(said + &String::from_utf8_lossy(&output.stderr)) }

@@ -1,5 +1,5 @@
-"""Compares our `.proto` files, as a set of descriptors in hexadecimal digits on stdin, with the published ones
-that `finsy` brings: each field of ours must have the published name, number, kind on the wire and label.
+"""Compares our `.proto` files, as a set of descriptors on stdin, with the published ones that `finsy` brings:
+each field of ours must have the published name, number, kind on the wire and label.
 """
 
 import sys
@@ -37,7 +37,7 @@ def kind(number):
     return 12 if number in LENGTH_DELIMITED else number
 
 
-ours = descriptor_pb2.FileDescriptorSet.FromString(bytes.fromhex(sys.stdin.read()))
+ours = descriptor_pb2.FileDescriptorSet.FromString(sys.stdin.buffer.read())
 published = descriptor_pool.Default()
 assert p4i and p4r, "their files are in the pool"
 count = 0

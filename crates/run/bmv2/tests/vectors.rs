@@ -1,8 +1,8 @@
 //! The P4 programs on BMv2 do what the model does: packets out, then queues and counters.
 //!
 //! Needs p4c-bm2-ss and simple_switch (and simple_switch_grpc), on the path or in the folders of `P4_TOOLS`;
-//! without them these tests print so and do nothing. `P4_SOURCES` names another folder of the programs' files, and `P4_PROGRAM`
-//! the only program to test.
+//! without them these tests print so and do nothing. `P4_SOURCES` names another folder of the programs'
+//! files, and `P4_PROGRAM` the only program to test.
 
 mod plane;
 

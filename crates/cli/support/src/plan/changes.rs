@@ -14,7 +14,7 @@ use super::parts::{Arrivals, Plan, RacksPlan, state_in};
 use super::runs_live::{FABRIC_POLICY, live_program};
 use super::target::Target;
 use crate::fail::{Failure, Outcome};
-use crate::flags::{Io, Runtime};
+use crate::flags::{Io, TableServer};
 
 /// Changes to a plan; nothing for flags that are not given.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub struct Changes {
     /// Where packets are switched.
     pub io: Option<Io>,
     /// How BMv2 gets the program's tables.
-    pub runtime: Option<Runtime>,
+    pub runtime: Option<TableServer>,
     /// The address of the switch.
     pub listen: Option<SocketAddr>,
     /// The address of the controller.

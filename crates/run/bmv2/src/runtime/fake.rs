@@ -26,8 +26,8 @@ use super::proto::p4::v1::{
     SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse, StreamMessageRequest,
     StreamMessageResponse, Uint128, WriteRequest, WriteResponse, entity, stream_message_response,
 };
-use super::session::Session;
-use super::{ActionCall, Change, EntryName, P4Runtime};
+use super::session::P4Session;
+use super::{ActionCall, EntryChange, EntryName, P4Runtime};
 use crate::error::Bmv2Error;
 
 const REGISTER: &str = "ingress.numbers";
@@ -53,14 +53,14 @@ fn a_batch_has_removals_alone_and_no_entry_twice() {
     let fake = Fake::start(false);
     let mut tables = fake.tables();
     let action = ActionCall { name: ACTION.to_owned(), data: vec![vec![0, 3]] };
-    let write = |tables: &mut P4Runtime, key: u8, change: Change<'_>| {
+    let write = |tables: &mut P4Runtime, key: u8, change: EntryChange<'_>| {
         tables.write(&EntryName { table: TABLE.to_owned(), key: vec![vec![0, key]] }, change).expect("known");
     };
-    write(&mut tables, 1, Change::Insert(&action));
-    write(&mut tables, 2, Change::Insert(&action));
-    write(&mut tables, 1, Change::Modify(&action));
-    write(&mut tables, 2, Change::Delete);
-    write(&mut tables, 2, Change::Insert(&action));
+    write(&mut tables, 1, EntryChange::Insert(&action));
+    write(&mut tables, 2, EntryChange::Insert(&action));
+    write(&mut tables, 1, EntryChange::Modify(&action));
+    write(&mut tables, 2, EntryChange::Delete);
+    write(&mut tables, 2, EntryChange::Insert(&action));
     tables.settle().expect("all is written");
     tables.settle().expect("there is nothing more");
     assert_eq!(fake.batches(), ["insert 1, insert 2", "modify 1", "delete 2", "insert 2"]);
@@ -73,9 +73,9 @@ fn a_table_that_is_full_and_a_batch_that_failed_are_told_in_one_line() {
     let action = ActionCall { name: ACTION.to_owned(), data: vec![vec![1]] };
     let named = |key: u16| EntryName { table: TABLE.to_owned(), key: vec![key.to_be_bytes().to_vec()] };
     for key in 0..1_000 {
-        tables.write(&named(key), Change::Insert(&action)).expect("there is room");
+        tables.write(&named(key), EntryChange::Insert(&action)).expect("there is room");
     }
-    let full = tables.write(&named(1_000), Change::Insert(&action)).expect_err("it has 1,000 places");
+    let full = tables.write(&named(1_000), EntryChange::Insert(&action)).expect_err("it has 1,000 places");
     assert!(full.to_string().contains("the table is full"), "{full}");
     fake.refuse();
     let why = tables.settle().expect_err("the server refuses all").to_string();
@@ -100,7 +100,7 @@ fn who_is_not_the_primary_any_more_hears_of_it() {
 fn an_election_id_that_is_taken_is_told() {
     let fake = Fake::start(false);
     let _first = fake.tables();
-    let mut session = Session::connect(fake.at, 1, || true).expect("it listens");
+    let mut session = P4Session::connect(fake.at, 1, || true).expect("it listens");
     let why = session.lead(ELECTION - 1).expect_err("the first has a higher one").to_string();
     assert!(why.contains("another controller has taken BMv2 over, with the election id 7"), "{why}");
 }
@@ -151,7 +151,7 @@ impl Fake {
 
     /// The tables behind it, with a session that leads.
     fn tables(&self) -> P4Runtime {
-        let mut session = Session::connect(self.at, 1, || true).expect("it listens");
+        let mut session = P4Session::connect(self.at, 1, || true).expect("it listens");
         session.lead(ELECTION).expect("nobody else is there");
         P4Runtime::new(session, P4Names::read(&p4info()).expect("whole")).expect("it answers")
     }

@@ -4,6 +4,7 @@
 //! BMv2's own Thrift server. Registers do too if that server has them; BMv2's answers with UNIMPLEMENTED.
 //! All else goes over Thrift always: P4Runtime has no words for links and for the depth of queues.
 
+mod entry;
 #[cfg(test)]
 mod fake;
 mod names;
@@ -12,40 +13,16 @@ mod proto;
 mod session;
 mod thrift;
 
+pub(crate) use entry::EntryChange;
+pub use entry::{ActionCall, EntryName};
 pub(crate) use names::P4Names;
 pub(crate) use p4runtime::P4Runtime;
-pub(crate) use session::Session;
+pub(crate) use session::P4Session;
 pub(crate) use thrift::Thrift;
 
 use std::net::SocketAddr;
 
 use crate::error::Bmv2Error;
-
-/// Which table and key an entry has.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EntryName {
-    /// The table's full name.
-    pub table: String,
-    /// The values of the fields, which are all exact.
-    pub key: Vec<Vec<u8>>,
-}
-
-/// An action and its arguments.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActionCall {
-    /// The action's full name.
-    pub name: String,
-    /// The arguments.
-    pub data: Vec<Vec<u8>>,
-}
-
-/// What becomes of an entry.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Change<'a> {
-    Insert(&'a ActionCall),
-    Modify(&'a ActionCall),
-    Delete,
-}
 
 /// The servers of a running switch.
 pub(crate) struct Runtime {
@@ -89,7 +66,7 @@ impl Runtime {
 
     /// Changes an entry, at the latest when [`Runtime::settle`] is called. What is written between two such
     /// calls may come to the switch in any order.
-    pub(crate) fn write(&mut self, entry: &EntryName, change: Change<'_>) -> Result<(), Bmv2Error> {
+    pub(crate) fn write(&mut self, entry: &EntryName, change: EntryChange<'_>) -> Result<(), Bmv2Error> {
         match &mut self.p4runtime {
             Some(calls) => calls.write(entry, change),
             None => self.thrift.write(entry, change),

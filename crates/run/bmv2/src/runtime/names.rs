@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use prost::Message as _;
 
+use super::entry::{ActionCall, EntryName};
 use super::proto::p4::config::v1::{P4Info, Preamble};
 use super::proto::p4::v1::action::Param;
 use super::proto::p4::v1::field_match::{Exact, FieldMatchType};
 use super::proto::p4::v1::table_action::Type;
 use super::proto::p4::v1::{Action, FieldMatch, TableAction, TableEntry};
-use super::{ActionCall, EntryName};
 use crate::error::Bmv2Error;
 
 /// What a program has, by its names.

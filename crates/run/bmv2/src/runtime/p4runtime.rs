@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
+use super::entry::{ActionCall, EntryChange, EntryName};
 use super::names::{P4Names, canonical};
 use super::proto::p4::v1::p4_data::Data;
 use super::proto::p4::v1::packet_replication_engine_entry::Type as Replicated;
@@ -15,8 +16,7 @@ use super::proto::p4::v1::{
     CounterData, CounterEntry, Entity, Index, MulticastGroupEntry, P4Data, PacketReplicationEngineEntry,
     RegisterEntry, Replica, TableEntry, Update, entity,
 };
-use super::session::Session;
-use super::{ActionCall, Change, EntryName};
+use super::session::P4Session;
 use crate::error::Bmv2Error;
 
 /// The most updates of a batch: servers take messages of 4 MiB at least.
@@ -24,7 +24,7 @@ const BATCH_MAX: usize = 1_024;
 
 /// The tables of a program behind a server.
 pub(crate) struct P4Runtime {
-    session: Session,
+    session: P4Session,
     names: P4Names,
     has_registers: bool,
     /// How many entries each table has.
@@ -40,7 +40,7 @@ pub(crate) struct P4Runtime {
 
 impl P4Runtime {
     /// The tables of a program that the session's switch runs.
-    pub(crate) fn new(mut session: Session, names: P4Names) -> Result<Self, Bmv2Error> {
+    pub(crate) fn new(mut session: P4Session, names: P4Names) -> Result<Self, Bmv2Error> {
         let has_registers = match names.first_register() {
             Some(name) => session.can_read(name, register(names.array(name)?.id, Some(0), None))?,
             None => false,
@@ -69,12 +69,12 @@ impl P4Runtime {
     }
 
     /// Changes an entry with the next batch.
-    pub(crate) fn write(&mut self, entry: &EntryName, change: Change<'_>) -> Result<(), Bmv2Error> {
+    pub(crate) fn write(&mut self, entry: &EntryName, change: EntryChange<'_>) -> Result<(), Bmv2Error> {
         let named = self.names.entry(entry)?;
         let (of, action) = match change {
-            Change::Insert(action) => (Type::Insert, Some(self.names.action(action)?)),
-            Change::Modify(action) => (Type::Modify, Some(self.names.action(action)?)),
-            Change::Delete => (Type::Delete, None),
+            EntryChange::Insert(action) => (Type::Insert, Some(self.names.action(action)?)),
+            EntryChange::Modify(action) => (Type::Modify, Some(self.names.action(action)?)),
+            EntryChange::Delete => (Type::Delete, None),
         };
         let is_removal = of == Type::Delete;
         self.count_entry(&entry.table, of)?;
@@ -191,7 +191,9 @@ impl P4Runtime {
         let mut words = vec![0; cells];
         for (at, word) in self.read_register(name, None)? {
             // A cell that the program has not is nobody's.
-            words.get_mut(at).map(|held| *held = word);
+            if let Some(held) = words.get_mut(at) {
+                *held = word;
+            }
         }
         Ok(words)
     }

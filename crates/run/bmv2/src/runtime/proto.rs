@@ -1,5 +1,12 @@
 //! The messages of `proto`, and the calls of P4Runtime.
-#![allow(unreachable_pub, unused_qualifications, dead_code, clippy::pedantic, reason = "generated code")]
+#![allow(
+    unreachable_pub,
+    unused_qualifications,
+    dead_code,
+    clippy::pedantic,
+    clippy::enum_variant_names,
+    reason = "generated code"
+)]
 
 pub(crate) mod google {
     pub(crate) mod rpc {

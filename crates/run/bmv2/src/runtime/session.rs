@@ -1,6 +1,6 @@
 //! A session with a P4Runtime server, as its primary controller.
 //!
-//! The calls wait for their answers. The session's stream is read meanwhile, and when [`Session::check`] is
+//! The calls wait for their answers. The session's stream is read meanwhile, and when [`P4Session::check`] is
 //! called: it tells who the primary is.
 
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ const TRAILER_BYTES_MAX: u32 = 1 << 20;
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// A session with a server.
-pub(crate) struct Session {
+pub(crate) struct P4Session {
     at: SocketAddr,
     tokio: Tokio,
     calls: P4RuntimeClient<Channel>,
@@ -58,7 +58,7 @@ enum Standing {
     Ended(String),
 }
 
-impl Session {
+impl P4Session {
     /// Connects once the server listens. `is_alive` says whether the switch still runs.
     pub(crate) fn connect(
         at: SocketAddr,
@@ -138,8 +138,8 @@ impl Session {
         }
     }
 
-    /// Removes multicast groups from 1 on, as far as they are there. BMv2 forgets groups with a program that is
-    /// committed anew, and goes on to send their copies.
+    /// Removes multicast groups from 1 on, as far as they are there. BMv2 forgets groups with a program that
+    /// is committed anew, and goes on to send their copies.
     pub(crate) fn remove_groups(&mut self, groups: u32) -> Result<(), Bmv2Error> {
         for multicast_group_id in 1..=groups {
             let group = MulticastGroupEntry { multicast_group_id, replicas: Vec::new() };

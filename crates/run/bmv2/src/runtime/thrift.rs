@@ -12,7 +12,7 @@ use thrift::protocol::{
 };
 use thrift::transport::{TBufferedReadTransport, TBufferedWriteTransport};
 
-use super::{ActionCall, Change, EntryName};
+use super::entry::{ActionCall, EntryChange, EntryName};
 use crate::error::Bmv2Error;
 
 /// The only pipeline of a simple switch.
@@ -136,15 +136,15 @@ impl Thrift {
     }
 
     /// Adds, changes or removes an entry.
-    pub(crate) fn write(&mut self, entry: &EntryName, change: Change<'_>) -> Result<(), Bmv2Error> {
+    pub(crate) fn write(&mut self, entry: &EntryName, change: EntryChange<'_>) -> Result<(), Bmv2Error> {
         let table = &entry.table;
         match change {
-            Change::Insert(action) => {
+            EntryChange::Insert(action) => {
                 let handle = self.add(entry, action)?;
                 self.handles.insert(entry.clone(), handle);
                 Ok(())
             }
-            Change::Modify(action) => {
+            EntryChange::Modify(action) => {
                 let arguments = [
                     Argument::Number(CONTEXT),
                     Argument::Name(table),
@@ -154,7 +154,7 @@ impl Thrift {
                 ];
                 self.call("bm_mt_modify_entry", &arguments).map(drop)
             }
-            Change::Delete => {
+            EntryChange::Delete => {
                 let handle = Argument::Number(self.handle(entry)?);
                 let arguments = [Argument::Number(CONTEXT), Argument::Name(table), handle];
                 self.call("bm_mt_delete_entry", &arguments)?;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use sluice_bmv2::{Bmv2Driver, Bmv2Options, RunningSwitch, RuntimeApi, SwitchFrom};
+use sluice_bmv2::{Bmv2Driver, Bmv2Options, Bmv2Servers, RuntimeApi, SwitchFrom};
 use sluice_launcher::bmv2::check;
 use sluice_support::fail::{Failure, Outcome};
-use sluice_support::flags::Runtime;
+use sluice_support::flags::TableServer;
 use sluice_support::plan::{Plan, SwitchRole};
 use sluice_switchd::state::StateFolder;
 use sluice_wire::Epoch;
@@ -48,10 +48,10 @@ pub(super) fn driver(
 
 fn switch_from(args: &SwitchArgs, plan: &Plan) -> SwitchFrom {
     if let (Some(p4runtime), Some(thrift)) = (args.p4runtime, args.thrift) {
-        return SwitchFrom::Running(RunningSwitch { p4runtime, thrift, device: args.device });
+        return SwitchFrom::Running(Bmv2Servers { p4runtime, thrift, device: args.device });
     }
     SwitchFrom::Start(match plan.switch.runtime {
-        Runtime::Thrift => RuntimeApi::Thrift,
-        Runtime::P4Runtime => RuntimeApi::P4Runtime,
+        TableServer::Thrift => RuntimeApi::Thrift,
+        TableServer::P4Runtime => RuntimeApi::P4Runtime,
     })
 }
