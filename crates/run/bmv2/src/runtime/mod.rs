@@ -86,8 +86,16 @@ impl Runtime {
     /// How many packets a counter has counted.
     pub(crate) fn count(&mut self, counter: &str, index: usize) -> Result<u64, Bmv2Error> {
         match &mut self.p4runtime {
-            Some(calls) => calls.count(counter, index),
+            Some(calls) => Ok(calls.counts(&[(counter.to_owned(), index)])?[0]),
             None => self.thrift.count(counter, index),
+        }
+    }
+
+    /// How many packets these cells of counters have counted.
+    pub(crate) fn counts(&mut self, cells: &[(String, usize)]) -> Result<Vec<u64>, Bmv2Error> {
+        match &mut self.p4runtime {
+            Some(calls) => calls.counts(cells),
+            None => cells.iter().map(|(counter, at)| self.thrift.count(counter, *at)).collect(),
         }
     }
 

@@ -165,15 +165,26 @@ impl P4Runtime {
         if groups.is_empty() { Ok(()) } else { self.session.write("multicast groups", groups) }
     }
 
-    pub(crate) fn count(&mut self, counter: &str, index: usize) -> Result<u64, Bmv2Error> {
+    /// What these cells of counters have counted, read at once.
+    pub(crate) fn counts(&mut self, cells: &[(String, usize)]) -> Result<Vec<u64>, Bmv2Error> {
         self.settle()?;
-        let asked = self.counter(counter, index, None)?;
-        let read = self.session.read(&format!("to read {counter}"), vec![asked])?;
-        let count = read.into_iter().find_map(|entity| match entity.entity {
-            Some(entity::Entity::CounterEntry(entry)) => entry.data.map(|data| data.packet_count as u64),
+        let asked: Result<Vec<Entity>, Bmv2Error> =
+            cells.iter().map(|(counter, at)| self.counter(counter, *at, None)).collect();
+        let read = self.session.read("to read counters", asked?)?.into_iter();
+        // Servers answer in any order.
+        let read = read.filter_map(|entity| match entity.entity? {
+            entity::Entity::CounterEntry(entry) => {
+                let packets = entry.data.unwrap_or_default().packet_count as u64;
+                Some(((entry.counter_id, entry.index?.index), packets))
+            }
             _ => None,
         });
-        count.ok_or_else(|| Bmv2Error::Gone(format!("answers {counter} without a number")))
+        let read: BTreeMap<(u32, i64), u64> = read.collect();
+        let number = |(counter, at): &(String, usize)| {
+            let number = read.get(&(self.names.array(counter)?.id, *at as i64)).copied();
+            number.ok_or_else(|| Bmv2Error::Gone(format!("answers cell {at} of {counter} without a number")))
+        };
+        cells.iter().map(number).collect()
     }
 
     pub(crate) fn reset_counter(&mut self, counter: &str) -> Result<(), Bmv2Error> {
