@@ -131,9 +131,7 @@ impl RunningBmv2 {
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line).expect("its addresses");
         let mut running = Running(process);
-        if !line.starts_with('{') {
-            panic!("{line}{}", last_words((running, err)));
-        }
+        assert!(line.starts_with('{'), "{line}{}", last_words((running, err)));
         assert!(running.runs());
         (running, err)
     }
