@@ -47,6 +47,16 @@ mod flags {
         Bmv2,
     }
 
+    /// Stands for it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum TableServer {
+        /// BMv2's own.
+        Thrift,
+        /// P4Runtime.
+        P4Runtime,
+    }
+
     impl Io {
         /// Whether hosts have links of their own.
         pub const fn is_on_links(self) -> bool {

@@ -16,7 +16,7 @@ use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::MeasureArgs;
 use sluice_sim::Within;
 use sluice_support::fail::{Failure, Outcome};
-use sluice_support::flags::{Io, Output};
+use sluice_support::flags::{Io, Output, TableServer};
 use sluice_support::running::RackArgs;
 use sluice_support::{print, units};
 use sluice_switch::registry::Choice;
@@ -142,6 +142,9 @@ pub(crate) struct UpArgs {
     /// kernel, or on BMv2; the last two on links between network namespaces (takes root).
     #[arg(long, value_name = "WHERE", conflicts_with = "sweep")]
     pub(crate) io: Option<Io>,
+    /// With bmv2: which of its servers takes the program's tables, instead of the plan's.
+    #[arg(long, value_name = "SERVER", conflicts_with = "sweep")]
+    pub(crate) runtime: Option<TableServer>,
     /// Split the workers over this many racks, each with a switch of its own (a leaf), below a spine to which
     /// all tasks go; the policy is then dc-horus.
     #[arg(long, value_name = "COUNT", conflicts_with = "sweep")]
@@ -188,6 +191,19 @@ pub(crate) struct SwitchArgs {
     /// BMv2; the last two on links.
     #[arg(long, value_name = "WHERE")]
     pub(crate) io: Option<Io>,
+    /// With bmv2: which of its servers takes the program's tables, instead of the plan's.
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) runtime: Option<TableServer>,
+    /// With bmv2: the P4Runtime server of one that runs already, instead of starting one.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
+    #[arg(requires = "thrift", conflicts_with = "runtime")]
+    pub(crate) p4runtime: Option<SocketAddr>,
+    /// With --p4runtime: its Thrift server, for what P4Runtime has not.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, requires = "p4runtime")]
+    pub(crate) thrift: Option<SocketAddr>,
+    /// With --p4runtime: its device number.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "p4runtime")]
+    pub(crate) device: u32,
     /// With xdp and bmv2: an interface that is a link of the switch; give it again for more.
     #[arg(long = "interface", value_name = "NAME")]
     pub(crate) interfaces: Vec<String>,

@@ -53,6 +53,9 @@ fn what_a_switch_on_bmv2_cannot_do_is_refused_in_one_line() {
     {
         refused(&switch(&[&on_lo[..], &["--policy", policy]].concat()), why);
     }
+    refused(&["switch", "plan.toml", "--runtime", "p4runtime"], "add --io bmv2");
+    let servers = ["--p4runtime", "127.0.0.1:1", "--thrift", "127.0.0.1:2"];
+    refused(&[&["switch", "plan.toml"], &servers[..]].concat(), "add --io bmv2");
     let swept = ["up", "--sweep", "0.3", "--policy", "rain:2", "--io", "bmv2"];
     refused(&swept, "cannot be used with");
 }
@@ -112,6 +115,15 @@ fn a_rack_on_bmv2_loses_nothing_when_worker_server_and_switch_are_killed() {
     let Some(result) = run(&plan, &["--policy", "rain:1"]) else { return };
     assert_eq!((&result["io"], &result["policy"]), (&"bmv2".into(), &"rain:1".into()));
     assert_eq!(result["events"].as_array().expect("a list").len(), 3);
+}
+
+#[test]
+fn a_rack_with_tables_over_p4runtime_loses_nothing_either() {
+    if let Err(why) = sluice_bmv2::RuntimeApi::P4Runtime.switch() {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    run(&(slow("10s") + KILLED), &["--policy", "rain:1", "--runtime", "p4runtime"]);
 }
 
 #[test]

@@ -26,6 +26,17 @@ pub enum Io {
     Bmv2,
 }
 
+/// Which of BMv2's servers takes the program's tables, groups and counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[value(rename_all = "lower")]
+pub enum TableServer {
+    /// BMv2's own.
+    Thrift,
+    /// P4Runtime's, which switches of other makers have too.
+    P4Runtime,
+}
+
 impl Io {
     /// The name in results.
     pub const fn name(self) -> &'static str {

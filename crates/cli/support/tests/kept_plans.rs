@@ -13,7 +13,7 @@ use sluice_net::rdma::Mtu;
 use sluice_net::served::ServedSlice;
 use sluice_services::rocks::{GET_KEYS_MAX, RocksArgs};
 use sluice_sim::Within;
-use sluice_support::flags::Io;
+use sluice_support::flags::{Io, TableServer};
 use sluice_support::plan::{
     Arrivals, Changes, CoresPlan, Event, LoadPlan, Plan, RdmaPlan, Request, ServicePlan, SlicePlan, Spread,
     SwitchPlan, Target, Types, WorkerPlan,
@@ -151,15 +151,21 @@ fn ios() -> impl Strategy<Value = Io> {
     select(vec![Io::Udp, Io::Xdp, Io::Bmv2])
 }
 
+fn runtimes() -> impl Strategy<Value = TableServer> {
+    select(vec![TableServer::Thrift, TableServer::P4Runtime])
+}
+
 fn switches() -> impl Strategy<Value = SwitchPlan> {
     let addresses = (of(any::<(std::net::Ipv4Addr, u16)>()), of(any::<(std::net::Ipv6Addr, u16)>()));
     let rings = (3u32..=9, 8u32..=9, 0u32..=20);
     let rest =
         (of(any::<u32>()), select(vec!["adaptive", "spin", "block"]), any::<bool>(), of(0usize..1_024));
-    (ios(), addresses, any::<bool>(), rings, rest).prop_map(|(io, (listen, control), apart, rings, rest)| {
+    let parts = ((ios(), runtimes()), addresses, any::<bool>(), rings, rest);
+    parts.prop_map(|((io, runtime), (listen, control), apart, rings, rest)| {
         let (payload_bytes, waiting, testbed_delays, pin) = rest;
         SwitchPlan {
             io,
+            runtime,
             listen: listen.map(Into::into),
             control: control.map(Into::into),
             controller_apart: apart,

@@ -25,18 +25,16 @@ use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Epoch, Nanos, ParseError, Term};
 
 use crate::error::Bmv2Error;
+use crate::launch::{RuntimeApi, SwitchFrom, attach, launch};
 use crate::links::LinkPorts;
-use crate::process::{Process, QUIET};
+use crate::process::Process;
 use crate::program::P4Program;
 use crate::registers::of;
-use crate::runtime::Runtime;
 use crate::sizes::bits;
 use crate::sources::compiled;
 use crate::steps::step;
 use crate::sweeps::ControlLink;
-use crate::switch::free_port;
 use crate::tables::P4Tables;
-use crate::tools::tool;
 
 /// How often the switch's process is looked after.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
@@ -68,13 +66,16 @@ pub struct Bmv2Options {
     pub interfaces: Vec<String>,
     /// The folder in which the program is compiled, which is made if it does not exist.
     pub folder: PathBuf,
+    /// Which BMv2 it is.
+    pub from: SwitchFrom,
 }
 
 /// A switch that runs on its links, to be managed on a thread of its own.
 pub struct Bmv2Driver {
     tables: P4Tables,
     control: ControlLink,
-    process: Process,
+    /// `None` if the switch ran already.
+    process: Option<Process>,
     ready: ReadySet,
     mailbox: Mailbox,
     handle: SwitchHandle,
@@ -96,26 +97,40 @@ impl Bmv2Driver {
         if !geteuid().is_root() {
             return Err(Bmv2Error::NotRoot);
         }
-        let simple_switch = tool("simple_switch")?;
+        if let SwitchFrom::Start(api) = options.from {
+            // Of all that may be missing the tools are told first.
+            api.switch()?;
+        }
         let links = LinkPorts::new(&options.interfaces)?;
         let bound = UdpSocket::bind(options.at).and_then(|held| Ok((held.local_addr()?, held)));
         let (local, held) = bound.map_err(|why| NetError::Bind { at: options.at, why })?;
         let compiled = compiled(&options.folder, &options.size, local.port())?;
-        let side = SideSpace::new(&format!("sweeps{}", std::process::id()))?;
-        let runtime_port = free_port()?;
-        let mut command = Command::new(simple_switch);
-        // Switches of one machine must have different numbers.
-        command.args(links.arguments(side.link())).args(["--device-id", &std::process::id().to_string()]);
-        command.args(QUIET).args(["--thrift-port", &runtime_port.to_string()]).arg(compiled);
-        let mut process = Process::start(dies_with_this_thread(&mut command))?;
-        let runtime = Runtime::connect(runtime_port, || process.is_alive());
-        let runtime = runtime.map_err(|why| process.reason(why))?;
+        let (mut process, runtime, side) = match options.from {
+            SwitchFrom::Running(running) => {
+                let groups = 1 << bits(options.size.slices.into());
+                (None, attach(&running, &compiled, groups, &links)?, None)
+            }
+            SwitchFrom::Start(api) => {
+                let side = match api {
+                    RuntimeApi::Thrift => Some(SideSpace::new(&format!("sweeps{}", std::process::id()))?),
+                    RuntimeApi::P4Runtime => None,
+                };
+                let mut command = Command::new(api.switch()?);
+                command.args(links.arguments(side.as_ref().map(SideSpace::link)));
+                let command = dies_with_this_thread(&mut command);
+                // Switches of one machine must have different numbers.
+                let (process, runtime) = launch(api, command, std::process::id(), &compiled)?;
+                (Some(process), runtime, side)
+            }
+        };
         let config = Config { epoch: next_epoch()?, ..options.size };
-        let control = ControlLink::new(side, local.port(), config.epoch)?;
-        let count = links.count();
+        let count = links.count() + usize::from(side.is_some());
+        let mut control = ControlLink::new(side, local, config.epoch)?;
         let mut tables = P4Tables::new(P4Program::Rain, config, runtime, links);
         let begun = tables.check(count).and_then(|()| tables.begin(&[local]));
-        begun.map_err(|why| process.reason(why))?;
+        // Another's switch may have no control port.
+        let begun = begun.and_then(|()| control.drain(&mut tables.runtime));
+        begun.map_err(|why| reason(&mut process, why))?;
         let ready = ReadySet::new(Waiting::Block)?;
         let (mail, mailbox) = Mailbox::new(ready.waker());
         let handle = SwitchHandle::beside(mail, ready.waker(), local);
@@ -147,8 +162,8 @@ impl Bmv2Driver {
         let (mut superseded, mut counted) = (0, Nanos(0));
         while !self.handle.is_stopped() {
             self.ready.wait(Some(monotonic() + LOOK_EVERY))?;
-            self.process.check()?;
-            let mut broken = None;
+            self.process.as_mut().map_or(Ok(()), Process::check)?;
+            let mut broken = self.tables.runtime.check().err();
             let Self { tables, control, term, mailbox, .. } = &mut self;
             superseded += mailbox.answer(|op| match step(tables, control, term, op) {
                 Ok(answer) => answer,
@@ -163,7 +178,7 @@ impl Bmv2Driver {
                 broken = self.publish(superseded).err();
             }
             if let Some(why) = broken {
-                return Err(self.process.reason(why));
+                return Err(reason(&mut self.process, why));
             }
         }
         self.publish(superseded)
@@ -184,11 +199,19 @@ impl Bmv2Driver {
     }
 }
 
+/// Why a call failed, if the switch is this process's own.
+fn reason(process: &mut Option<Process>, why: Bmv2Error) -> Bmv2Error {
+    match process {
+        Some(process) => process.reason(why),
+        None => why,
+    }
+}
+
 impl P4Tables {
     /// Checks that the switch has opened all its links, and runs the program of this size.
     fn check(&mut self, links: usize) -> Result<(), Bmv2Error> {
         let opened = self.runtime.links()?;
-        if opened != links {
+        if opened < links {
             return Err(Bmv2Error::NotOpened { opened, links });
         }
         self.runtime.set_queues(QUEUE_FRAMES)?;

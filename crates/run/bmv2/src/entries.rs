@@ -13,7 +13,7 @@ use sluice_wire::{ClientId, Endpoint, Generation, Incarnation, ServerId, SliceId
 use crate::error::Bmv2Error;
 use crate::program::{OWN, P4Program};
 use crate::registers::{egress, of};
-use crate::runtime::Runtime;
+use crate::runtime::{ActionCall, EntryChange, EntryName, Runtime};
 use crate::seats::{SeatChange, SeatPlace, SeatTable, share};
 use crate::servers::WriteGroups;
 use crate::sizes::{bits, draw_bits};
@@ -43,14 +43,15 @@ impl Ways for OneLink {
     }
 }
 
-/// The rows that the switch holds, and the handles of their entries.
+/// The rows that the switch holds, and the names of their entries.
 pub(crate) struct Entries {
     program: P4Program,
     config: Config,
     ways: Box<dyn Ways>,
-    /// For each slice the nodes of its servers in its multicast group.
-    copies: Vec<Vec<i32>>,
-    handles: BTreeMap<(String, Vec<Vec<u8>>), i32>,
+    /// The entries that stay.
+    begun: BTreeMap<EntryName, ActionCall>,
+    /// The entries of rows.
+    held: BTreeMap<EntryName, ActionCall>,
     pub(crate) slices: Vec<SliceRow>,
     pub(crate) types: Vec<Option<SliceId>>,
     pub(crate) workers: Vec<Option<WorkerRow>>,
@@ -71,8 +72,8 @@ impl Entries {
             program,
             config,
             ways,
-            copies: Vec::new(),
-            handles: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            held: BTreeMap::new(),
             slices: vec![SliceRow::default(); config.slices.into()],
             types: vec![None; config.types.into()],
             workers: vec![None; config.workers.into()],
@@ -87,8 +88,11 @@ impl Entries {
     /// slice.
     pub(crate) fn begin(&mut self, runtime: &mut Runtime, own: &[Endpoint]) -> Result<(), Bmv2Error> {
         let epoch = vec![self.config.epoch.0.to_be_bytes().to_vec()];
-        runtime.set_default(&egress("replies", "life"), &egress("replies", "this_epoch"), &epoch)?;
-        runtime.add(&of("sources", "life"), &epoch, &of("sources", "is_this_epoch"), &[])?;
+        let this_epoch = ActionCall { name: egress("replies", "this_epoch"), data: epoch.clone() };
+        runtime.set_default(&egress("replies", "life"), &this_epoch)?;
+        let life = EntryName { table: of("sources", "life"), key: epoch };
+        let is_this = ActionCall { name: of("sources", "is_this_epoch"), data: Vec::new() };
+        let mut begun = BTreeMap::from([(life, is_this)]);
         for at in own {
             let words = words_of(at);
             let (is_v4, action, data) = if is_ipv4(at) {
@@ -96,26 +100,29 @@ impl Entries {
             } else {
                 (0, "leave_by_ipv6", words.to_vec())
             };
-            let action = egress("addresses", action);
-            runtime.add(&egress("addresses", "own_addresses"), &[vec![is_v4]], &action, &data)?;
+            let entry = EntryName { table: egress("addresses", "own_addresses"), key: vec![vec![is_v4]] };
+            begun.insert(entry, ActionCall { name: egress("addresses", action), data });
         }
-        // A server without a row has a node that leads nowhere.
+        begun.iter().try_for_each(|(entry, action)| runtime.write(entry, EntryChange::Insert(action)))?;
+        self.begun = begun;
+        // A server without a row has copies that go nowhere.
         let slices = if self.program.has_servers() { self.config.slices } else { 0 };
-        let groups = (0..slices).map(|slice| runtime.make_group(slice + 1, 0..self.config.servers));
-        self.copies = groups.collect::<Result<_, _>>()?;
-        Ok(())
+        runtime.make_groups(slices, self.config.servers)
     }
 
     /// Removes all rows' entries; what [`Entries::begin`] wrote stays.
     pub(crate) fn clear(&mut self, runtime: &mut Runtime) -> Result<(), Bmv2Error> {
-        for server in (0..self.config.servers).map(ServerId) {
-            self.lead_copies(runtime, server, None)?;
-        }
-        let (handles, copies) = (std::mem::take(&mut self.handles), std::mem::take(&mut self.copies));
+        (0..self.config.servers).try_for_each(|server| runtime.lead_copies(server, None))?;
+        let (begun, held) = (std::mem::take(&mut self.begun), std::mem::take(&mut self.held));
         let ways = std::mem::replace(&mut self.ways, Box::new(OneLink));
-        *self = Self { copies, ..Self::new(self.program, self.config, ways) };
-        handles.iter().try_for_each(|((table, _), handle)| runtime.remove(table, *handle))?;
+        *self = Self { begun, ..Self::new(self.program, self.config, ways) };
+        held.keys().try_for_each(|entry| runtime.write(entry, EntryChange::Delete))?;
         (0..self.config.slices).try_for_each(|slice| self.write_slice(runtime, SliceId(slice)))
+    }
+
+    /// All entries that were written.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&EntryName, &ActionCall)> {
+        self.begun.iter().chain(&self.held)
     }
 
     /// Maps a type; `None` if there is no such type or slice.
@@ -182,19 +189,8 @@ impl Entries {
         self.write_at(runtime, &egress("hosts", "server_hosts"), vec![index], end, |name| {
             egress("hosts", name)
         })?;
-        self.lead_copies(runtime, server, way)?;
+        runtime.lead_copies(server.0, way.map(|way| way.link))?;
         self.write_groups(runtime).map(Some)
-    }
-
-    /// Sends the copies for a server this way, or nowhere.
-    fn lead_copies(
-        &self,
-        runtime: &mut Runtime,
-        server: ServerId,
-        way: Option<Way>,
-    ) -> Result<(), Bmv2Error> {
-        let nodes = self.copies.iter().filter_map(|nodes| nodes.get(usize::from(server.0)));
-        nodes.copied().try_for_each(|node| runtime.lead_copies(node, way.map(|way| way.link)))
     }
 
     /// Sets or clears the ring that a server keeps for a slice; `None` if it is out of range.
@@ -292,6 +288,7 @@ impl Entries {
         if let Some(before) = before {
             let shown = self.admission(&index, &before);
             self.write(runtime, "sources", "admitted_tokens", shown, None)?;
+            runtime.settle()?;
             self.write(runtime, "sources", "worker_keys", key_of(&index, before.key.0), None)?;
             self.write(runtime, "sources", "worker_addresses", at_of(&index, &before.at), None)?;
         }
@@ -316,6 +313,7 @@ impl Entries {
             self.write(runtime, "sources", "worker_addresses", at_of(&index, &row.at), Some(is_address))?;
             if row.open {
                 let (shown, admit) = (self.admission(&index, &row), ("admit_token", Vec::new()));
+                runtime.settle()?;
                 self.write(runtime, "sources", "admitted_tokens", shown, Some(admit))?;
             }
         }
@@ -427,6 +425,7 @@ impl Entries {
         if let Some(before) = before {
             let shown = self.submission(&index, &before);
             self.write(runtime, "sources", "admitted_tasks", shown, None)?;
+            runtime.settle()?;
             self.write(runtime, "sources", "client_keys", key_of(&index, before.key.0), None)?;
             self.write(runtime, "sources", "client_addresses", at_of(&index, &before.at), None)?;
         }
@@ -454,6 +453,7 @@ impl Entries {
             let is_address = ("is_address", Vec::new());
             self.write(runtime, "sources", "client_addresses", at_of(&index, &row.at), Some(is_address))?;
             let (shown, admit) = (self.submission(&index, &row), ("admit_task", Vec::new()));
+            runtime.settle()?;
             self.write(runtime, "sources", "admitted_tasks", shown, Some(admit))?;
         }
         Ok(Some(()))
@@ -494,20 +494,21 @@ impl Entries {
         action: Option<Action>,
         full: impl Fn(&str) -> String,
     ) -> Result<(), Bmv2Error> {
-        let named = (table.to_owned(), key);
-        match (self.handles.get(&named).copied(), action) {
-            (Some(handle), Some((action, data))) => runtime.modify(table, handle, &full(action), &data),
-            (Some(handle), None) => {
-                self.handles.remove(&named);
-                runtime.remove(table, handle)
-            }
-            (None, Some((action, data))) => {
-                let handle = runtime.add(table, &named.1, &full(action), &data)?;
-                self.handles.insert(named, handle);
-                Ok(())
-            }
-            (None, None) => Ok(()),
+        let entry = EntryName { table: table.to_owned(), key };
+        let action = action.map(|(name, data)| ActionCall { name: full(name), data });
+        let change = match (self.held.get(&entry), &action) {
+            (Some(held), Some(action)) if held == action => return Ok(()),
+            (Some(_), Some(action)) => EntryChange::Modify(action),
+            (None, Some(action)) => EntryChange::Insert(action),
+            (Some(_), None) => EntryChange::Delete,
+            (None, None) => return Ok(()),
+        };
+        runtime.write(&entry, change)?;
+        match action {
+            Some(action) => drop(self.held.insert(entry, action)),
+            None => drop(self.held.remove(&entry)),
         }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Errors of the P4 tools and of BMv2.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use sluice_kernel::KernelError;
@@ -26,6 +27,21 @@ pub enum Bmv2Error {
     /// The switch refuses a call.
     #[error("BMv2 refuses {call}: {why}")]
     Refused { call: String, why: String },
+    /// The compiled program does not fit this driver, or the switch's.
+    #[error("the program's P4Info: {0}")]
+    P4Info(String),
+    /// No P4Runtime server is where it should be.
+    #[error("no P4Runtime server listens on {0}: start simple_switch_grpc first, or look at the address")]
+    Silent(SocketAddr),
+    /// The switch runs another program than it should.
+    #[error("BMv2 runs another program, or one of other sizes, so it is left alone: {0}")]
+    OtherProgram(String),
+    /// The switch has its ports elsewhere.
+    #[error("BMv2 has no port {port} on {name}: start it with -i {port}@{name}, a port for each --interface")]
+    OtherPorts { port: u16, name: String },
+    /// Another controller has taken the switch over.
+    #[error("another controller has taken BMv2 over, with the election id {0}")]
+    Supplanted(String),
     /// The switch has not opened all its links.
     #[error("BMv2 opened {opened} of {links} links: bring all interfaces up (ip link set dev NAME up)")]
     NotOpened { opened: usize, links: usize },
@@ -65,7 +81,11 @@ impl Bmv2Error {
     pub const fn is_bad_input(&self) -> bool {
         match self {
             Self::Kernel(why) => why.is_bad_input(),
-            Self::System { .. } | Self::Gone(_) | Self::Refused { .. } | Self::Unknown(_) => false,
+            Self::System { .. }
+            | Self::Gone(_)
+            | Self::Refused { .. }
+            | Self::Supplanted(_)
+            | Self::Unknown(_) => false,
             _ => true,
         }
     }

@@ -9,6 +9,7 @@ mod driver;
 mod entries;
 mod error;
 mod frames;
+mod launch;
 mod links;
 mod process;
 mod program;
@@ -27,6 +28,8 @@ mod tools;
 
 pub use driver::{Bmv2Driver, Bmv2Options};
 pub use error::Bmv2Error;
+pub use launch::{Bmv2Servers, RuntimeApi, SwitchFrom};
 pub use program::P4Program;
+pub use runtime::{ActionCall, EntryName};
 pub use switch::Bmv2Switch;
 pub use tools::tool;

@@ -35,15 +35,26 @@ impl LinkPorts {
         Ok(Self { names: names.to_vec(), ports })
     }
 
-    /// The links as BMv2's arguments take them, with the control link of this name.
-    pub(crate) fn arguments(&self, control: &str) -> Vec<String> {
+    /// The links as BMv2's arguments take them, with a control link of this name.
+    pub(crate) fn arguments(&self, control: Option<&str>) -> Vec<String> {
         let all = (FIRST..).zip(&self.names).map(|(port, name)| format!("{port}@{name}"));
-        all.chain([format!("{CONTROL_PORT}@{control}")]).flat_map(|link| ["-i".to_owned(), link]).collect()
+        let control = control.map(|name| format!("{CONTROL_PORT}@{name}"));
+        all.chain(control).flat_map(|link| ["-i".to_owned(), link]).collect()
     }
 
-    /// How many links there are, with the control link.
+    /// Checks that a switch has opened each link, with its port.
+    pub(crate) fn are_opened(&self, opened: &[(u16, String)]) -> Result<(), Bmv2Error> {
+        for (port, name) in (FIRST..).zip(&self.names) {
+            if !opened.iter().any(|link| *link == (port, name.clone())) {
+                return Err(Bmv2Error::OtherPorts { port, name: name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// How many links there are, without a control link.
     pub(crate) fn count(&self) -> usize {
-        self.names.len() + 1
+        self.names.len()
     }
 }
 
@@ -72,8 +83,11 @@ mod tests {
     #[test]
     fn each_link_has_a_port_and_the_control_link_the_highest() {
         let links = LinkPorts::new(&["lo".to_owned()]).expect("always there");
-        assert_eq!(links.arguments("sweeps1"), ["-i", "1@lo", "-i", "510@sweeps1"]);
-        assert_eq!(links.count(), 2);
+        assert_eq!(links.arguments(Some("sweeps1")), ["-i", "1@lo", "-i", "510@sweeps1"]);
+        assert_eq!(links.arguments(None), ["-i", "1@lo"]);
+        assert!(links.are_opened(&[(2, "eth1".to_owned()), (1, "lo".to_owned())]).is_ok());
+        let other = links.are_opened(&[(2, "lo".to_owned())]).expect_err("another port").to_string();
+        assert!(other.contains("no port 1 on lo"), "{other}");
         let missing = LinkPorts::new(&["nowhere0".to_owned()]).expect_err("nobody made it").to_string();
         assert!(missing.contains("no network interface nowhere0"), "{missing}");
         let many = vec!["lo".to_owned(); 600];

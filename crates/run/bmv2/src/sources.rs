@@ -1,14 +1,14 @@
 //! The program's sources, which come with this crate, compiled for a switch on links.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sluice_switch::Config;
 
 use crate::error::Bmv2Error;
+use crate::launch::Compiled;
 use crate::links::CONTROL_PORT;
 use crate::sizes;
-use crate::switch::compile;
 use crate::tools::tool;
 
 /// The file that includes the others.
@@ -43,15 +43,16 @@ const FILES: [(&str, &str); 19] = [
     source!("write.p4"),
 ];
 
-/// Compiles the program in a folder, for this size and the switch's UDP port; returns the compiled file. What
+/// Compiles the program in a folder, for this size and the switch's UDP port; returns the files. What
 /// the same compiler made there of the same sources for the same size is used again.
-pub(crate) fn compiled(folder: &Path, config: &Config, port: u16) -> Result<PathBuf, Bmv2Error> {
+pub(crate) fn compiled(folder: &Path, config: &Config, port: u16) -> Result<Compiled, Bmv2Error> {
     let compiler = tool("p4c-bm2-ss")?;
     let mut flags = sizes::flags(config);
     flags.extend([format!("-DSWITCH_PORT={port}"), format!("-DCONTROL_PORT={CONTROL_PORT}")]);
-    let (to, key) = (folder.join("rain.json"), folder.join("rain.key"));
+    let (to, key) = (Compiled::at(folder, "rain"), folder.join("rain.key"));
     let wanted = key_of(&compiler, &flags);
-    if to.is_file() && fs::read_to_string(&key).is_ok_and(|held| held == wanted) {
+    let is_there = to.program.is_file() && to.p4info.is_file();
+    if is_there && fs::read_to_string(&key).is_ok_and(|held| held == wanted) {
         return Ok(to);
     }
     let failed = || Bmv2Error::system("write the P4 program's sources");
@@ -61,7 +62,7 @@ pub(crate) fn compiled(folder: &Path, config: &Config, port: u16) -> Result<Path
     }
     // A compiler that is killed must not leave a part of a file that counts as whole.
     drop(fs::remove_file(&key));
-    compile(&compiler, &folder.join(TOP), flags.into_iter(), &to).map_err(in_one_line)?;
+    to.compile(&compiler, &folder.join(TOP), flags.into_iter()).map_err(in_one_line)?;
     fs::write(&key, wanted).map_err(failed())?;
     Ok(to)
 }

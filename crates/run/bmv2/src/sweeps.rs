@@ -1,4 +1,5 @@
 //! The control link: the driver on the switch's processor sends SWEEPs into the program by a port of its own.
+//! Over P4Runtime that is the processor's port, otherwise one more link.
 //!
 //! The program does not know which sweeps are under way. A second sweep for tokens of one slice could
 //! recirculate with the first for ever. So the driver sends none before all earlier sweeps have ended, and
@@ -10,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use sluice_kernel::spaces::SideSpace;
+use sluice_kernel::xdp::frame::wrap;
 use sluice_net::clock::monotonic;
 use sluice_wire::{Epoch, HEADER_BYTES, Kind, Nanos, Packet, SliceId, Sweep, SweepOf, encode};
 
@@ -25,9 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_micros(200);
 
 /// The control link's end at the driver.
 pub(crate) struct ControlLink {
-    _side: SideSpace,
-    socket: UdpSocket,
-    to: SocketAddr,
+    way: ControlWay,
     epoch: Epoch,
     turns: SweepTurns,
     /// How many SWEEPs only asked whether what came before them is done.
@@ -36,12 +36,26 @@ pub(crate) struct ControlLink {
     refused: u64,
 }
 
+/// How frames come to the program's control port.
+enum ControlWay {
+    /// Over a link whose other end is the port.
+    Link { _side: SideSpace, socket: UdpSocket, to: SocketAddr },
+    /// As packets of the switch's processor to the switch's address.
+    PacketOut { to: SocketAddr },
+}
+
 impl ControlLink {
-    /// The end of a link whose other end is a port of the program; `port` is the program's UDP port.
-    pub(crate) fn new(side: SideSpace, port: u16, epoch: Epoch) -> Result<Self, Bmv2Error> {
-        let (socket, to) = side.socket(port)?;
-        let turns = SweepTurns::default();
-        Ok(Self { _side: side, socket, to, epoch, turns, questions: 0, refused: 0 })
+    /// The end of a link whose other end is a port of the program, or without a link the port of the switch's
+    /// processor. `at` is the switch's address.
+    pub(crate) fn new(side: Option<SideSpace>, at: SocketAddr, epoch: Epoch) -> Result<Self, Bmv2Error> {
+        let way = match side {
+            Some(side) => {
+                let (socket, to) = side.socket(at.port())?;
+                ControlWay::Link { _side: side, socket, to }
+            }
+            None => ControlWay::PacketOut { to: at },
+        };
+        Ok(Self { way, epoch, turns: SweepTurns::default(), questions: 0, refused: 0 })
     }
 
     /// Sends a SWEEP into the program, unless it would be the second for its slice's tokens.
@@ -53,7 +67,7 @@ impl ControlLink {
             self.refused += 1;
             return Ok(());
         }
-        self.send(sweep)
+        self.send(runtime, sweep)
     }
 
     /// Waits until every pass that has begun has ended: the program passes one packet after the other, so a
@@ -61,20 +75,22 @@ impl ControlLink {
     pub(crate) fn drain(&mut self, runtime: &mut Runtime) -> Result<(), Bmv2Error> {
         let began = Instant::now();
         let slice = SliceId(0);
-        self.send(Sweep { epoch: self.epoch, slice, of: SweepOf::Tasks, left: 0, carried: None })?;
+        let question = Sweep { epoch: self.epoch, slice, of: SweepOf::Tasks, left: 0, carried: None };
+        self.send(runtime, question)?;
         self.questions += 1;
         loop {
             let counts = counts(runtime)?;
             if self.turns.have_come(&counts) {
                 return Ok(());
             }
-            // A question that was lost is asked anew.
-            if self.turns.look(monotonic(), counts) {
-                return self.drain(runtime);
-            }
             if began.elapsed() > PATIENCE {
                 let s = PATIENCE.as_secs();
-                return Err(Bmv2Error::Gone(format!("passes no packet of its control link in {s} s")));
+                return Err(Bmv2Error::Gone(format!("passes no packet of its control port in {s} s")));
+            }
+            // A question that was lost is asked anew.
+            if self.turns.look(monotonic(), counts) {
+                self.send(runtime, question)?;
+                self.questions += 1;
             }
             thread::sleep(LOOK_EVERY);
         }
@@ -90,11 +106,18 @@ impl ControlLink {
         self.refused
     }
 
-    fn send(&mut self, sweep: Sweep) -> Result<(), Bmv2Error> {
+    fn send(&mut self, runtime: &mut Runtime, sweep: Sweep) -> Result<(), Bmv2Error> {
         let mut bytes = [0; HEADER_BYTES];
         encode(&Packet::Sweep(sweep), &[], &mut bytes).expect("a SWEEP is its header");
-        let sent = self.socket.send_to(&bytes, self.to);
-        sent.map_err(Bmv2Error::system("send a SWEEP on the control link"))?;
+        match &self.way {
+            ControlWay::Link { socket, to, .. } => {
+                let sent = socket.send_to(&bytes, to);
+                sent.map(drop).map_err(Bmv2Error::system("send a SWEEP on the control link"))?;
+            }
+            ControlWay::PacketOut { to } => {
+                runtime.packet_out(wrap(*to, *to, &bytes).expect("of one family"))?;
+            }
+        }
         self.turns.on_sent(&sweep);
         Ok(())
     }

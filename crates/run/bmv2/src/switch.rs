@@ -2,10 +2,11 @@
 //! read out.
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
+use sluice_kernel::dies_with_this_thread;
 use sluice_switch::{Config, Parked, Random};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Kind, Nanos, Psn, SliceId, TaskType};
@@ -13,10 +14,11 @@ use sluice_wire::{Kind, Nanos, Psn, SliceId, TaskType};
 use crate::entries::OneLink;
 use crate::error::Bmv2Error;
 use crate::frames::{Frames, packet_in};
-use crate::process::{Process, QUIET};
+use crate::launch::{Compiled, RuntimeApi, launch};
+use crate::process::Process;
 use crate::program::P4Program;
 use crate::registers::{NUMBERS, of};
-use crate::runtime::Runtime;
+use crate::runtime::{ActionCall, EntryName};
 use crate::seats::Draws;
 use crate::sizes::{draw_bits, flags};
 use crate::tables::P4Tables;
@@ -24,6 +26,8 @@ use crate::tools::tool;
 
 /// The link's number and name.
 const LINK: &str = "0";
+/// The switch's number.
+const DEVICE: u32 = 1;
 /// The header in front of each frame: the time, whether the frame is the controller's, whether it only asks
 /// for what came before, two numbers of the random unit, and two bytes of zero.
 const HELD_BYTES: usize = 16;
@@ -45,8 +49,8 @@ pub struct Bmv2Switch {
 }
 
 impl Bmv2Switch {
-    /// Compiles a program, whose files are in the folder `sources`, for this size and starts it. `own` are
-    /// the switch's addresses.
+    /// Compiles a program, whose files are in the folder `sources`, for this size and starts it. It ends
+    /// with the calling thread. `own` are the switch's addresses, and `api` is the server that takes its tables.
     ///
     /// # Errors
     /// [`Bmv2Error::NoTool`] without the P4 tools; otherwise why the program does not compile or start.
@@ -55,20 +59,18 @@ impl Bmv2Switch {
         program: P4Program,
         config: Config,
         own: &[SocketAddr],
+        api: RuntimeApi,
     ) -> Result<Self, Bmv2Error> {
-        let (compiler, switch) = (tool("p4c-bm2-ss")?, tool("simple_switch")?);
+        let (compiler, switch) = (tool("p4c-bm2-ss")?, api.switch()?);
         let folder = tempfile::tempdir().map_err(Bmv2Error::system("make a folder"))?;
-        let compiled = folder.path().join("program.json");
+        let compiled = Compiled::at(folder.path(), "program");
         let top = sources.join(format!("{}_v1model.p4", program.name()));
         let flags = flags(&config).into_iter().chain(["-DHELD_TO_VECTORS".to_owned()]);
-        compile(&compiler, &top, flags, &compiled)?;
+        compiled.compile(&compiler, &top, flags)?;
         let frames = Frames::new(folder.path(), LINK)?;
-        let port = free_port()?;
         let mut command = Command::new(switch);
         command.current_dir(folder.path()).args(["--use-files", "0", "-i"]).arg(format!("0@{LINK}"));
-        command.args(QUIET).args(["--thrift-port", &port.to_string()]).arg(compiled);
-        let mut process = Process::start(&mut command)?;
-        let runtime = Runtime::connect(port, || process.is_alive())?;
+        let (process, runtime) = launch(api, dies_with_this_thread(&mut command), DEVICE, &compiled)?;
         let mut tables = P4Tables::new(program, config, runtime, OneLink);
         tables.begin(own)?;
         let random = Random::new(config.seed);
@@ -104,6 +106,16 @@ impl Bmv2Switch {
     /// What BMv2 refuses.
     pub fn counts(&mut self) -> Result<Vec<(&'static str, u64)>, Bmv2Error> {
         self.tables.counts()
+    }
+
+    /// Where the switch's P4Runtime server is, and its number there, if its tables go over P4Runtime.
+    pub fn p4runtime(&self) -> Option<(SocketAddr, u32)> {
+        self.tables.runtime.p4runtime().map(|at| (at, DEVICE))
+    }
+
+    /// All entries that were written into its tables.
+    pub fn entries(&self) -> impl Iterator<Item = (&EntryName, &ActionCall)> {
+        self.tables.entries.all()
     }
 
     /// Passes a frame at this time, and returns the frames that leave.
@@ -186,29 +198,6 @@ impl fmt::Debug for Bmv2Switch {
             .field("config", &self.tables.config)
             .finish_non_exhaustive()
     }
-}
-
-/// Compiles a program with these flags.
-pub(crate) fn compile(
-    compiler: &Path,
-    program: &Path,
-    flags: impl Iterator<Item = String>,
-    to: &Path,
-) -> Result<(), Bmv2Error> {
-    let mut command = Command::new(compiler);
-    command.args(["--std", "p4-16"]).args(flags).arg("-o").arg(to).arg(program);
-    let ran = command.output().map_err(Bmv2Error::system("run p4c-bm2-ss"))?;
-    if ran.status.success() {
-        return Ok(());
-    }
-    let why = String::from_utf8_lossy(&ran.stderr).into_owned();
-    Err(Bmv2Error::Compile { program: program.to_owned(), why })
-}
-
-/// A port on which nobody listens now.
-pub(crate) fn free_port() -> Result<u16, Bmv2Error> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    bound.map(|at| at.port()).map_err(Bmv2Error::system("find a free port"))
 }
 
 fn held(now: u64, is_control: bool, is_question: bool, draws: [u16; 2], frame: &[u8]) -> Vec<u8> {

@@ -15,8 +15,9 @@ use crate::seats::SeatPlace;
 
 /// Kinds of packets are below this.
 const KINDS: usize = Kind::Job as usize + 1;
-/// How many counters stand before those of malformed packets.
-const PASSED: usize = 6;
+
+/// Cells of counters: the counter's name and the index.
+type CounterCells = Vec<(String, usize)>;
 
 /// A program's tables and registers in a running switch.
 pub(crate) struct P4Tables {
@@ -55,6 +56,7 @@ impl P4Tables {
             self.runtime.reset_counter(WRITTEN)?;
         }
         self.start_queues()?;
+        self.runtime.settle()?;
         self.start_counters(0, self.config.workers.into(), self.config.counters_start)
     }
 
@@ -109,6 +111,7 @@ impl P4Tables {
             TableOp::ReadSlice(_) => None,
             _ => return Err(Bmv2Error::Unknown(format!("{op:?}"))),
         };
+        self.runtime.settle()?;
         Ok(done.map(|()| TableAnswer::Done))
     }
 
@@ -202,46 +205,47 @@ impl P4Tables {
 
     /// The counters, by the UDP switch's names: those of what passed, of malformed packets, of refusals.
     pub(crate) fn counts(&mut self) -> Result<Vec<(&'static str, u64)>, Bmv2Error> {
+        let (names, cells): (Vec<_>, Vec<_>) = self.counted().into_iter().unzip();
+        Ok(names.into_iter().zip(self.sums(&cells)?).collect())
+    }
+
+    /// The counts of a switch on links: packets in and out, then as [`P4Tables::counts`].
+    pub(crate) fn totals(&mut self) -> Result<Vec<u64>, Bmv2Error> {
+        let kinds = |counter: String| (0..KINDS).map(move |kind| (counter.clone(), kind));
+        let malformed = ParseError::ALL.map(|why| (MALFORMED.to_owned(), why as usize));
+        let came = kinds(of("begin", "came")).chain(malformed).collect();
+        let left = kinds(of("end", "left")).collect();
+        let counted = self.counted().into_iter().map(|(_, cells)| cells);
+        let cells: Vec<CounterCells> = [came, left].into_iter().chain(counted).collect();
+        self.sums(&cells)
+    }
+
+    /// Which cells of counters make each of [`P4Tables::counts`].
+    fn counted(&self) -> Vec<(&'static str, CounterCells)> {
         let kinds = [
             ("submits", "begin", "came", Kind::Submit),
             ("tokens", "begin", "came", Kind::Token),
             ("dispatched", "end", "left", Kind::Dispatch),
             ("rejected", "end", "left", Kind::Reject),
         ];
-        let mut counts = Vec::new();
-        for (name, part, counter, kind) in kinds {
-            counts.push((name, self.runtime.count(&of(part, counter), kind as usize)?));
-        }
-        let mut recirculated = 0;
-        for kind in [Kind::Submit, Kind::Token] {
-            recirculated += self.runtime.count(&of("end", "rounds_begun"), kind as usize)?;
-        }
-        counts.push(("recirculated", recirculated));
-        let mut written = 0;
-        for server in 0..self.entries.servers.had() {
-            written += self.runtime.count(WRITTEN, server.into())?;
-        }
-        counts.push(("written_ahead", written));
-        for why in ParseError::ALL {
-            counts.push((why.name(), self.runtime.count(MALFORMED, why as usize)?));
-        }
-        for refusal in Refusal::ALL {
-            counts.push((refusal.name(), self.runtime.count(&of("end", "refused"), refusal as usize)?));
-        }
-        Ok(counts)
+        let one = |part, counter, at: usize| vec![(of(part, counter), at)];
+        let mut counted: Vec<_> = kinds
+            .into_iter()
+            .map(|(name, part, counter, kind)| (name, one(part, counter, kind as usize)))
+            .collect();
+        let rounds = [Kind::Submit, Kind::Token].map(|kind| (of("end", "rounds_begun"), kind as usize));
+        counted.push(("recirculated", rounds.to_vec()));
+        let servers = 0..usize::from(self.entries.servers.had());
+        counted.push(("written_ahead", servers.map(|server| (WRITTEN.to_owned(), server)).collect()));
+        counted.extend(ParseError::ALL.map(|why| (why.name(), vec![(MALFORMED.to_owned(), why as usize)])));
+        counted.extend(Refusal::ALL.map(|why| (why.name(), one("end", "refused", why as usize))));
+        counted
     }
 
-    /// The counts of a switch on links: packets in and out, then as [`P4Tables::counts`].
-    pub(crate) fn totals(&mut self) -> Result<Vec<u64>, Bmv2Error> {
-        let (mut came, mut left) = (0, 0);
-        for kind in 0..KINDS {
-            came += self.runtime.count(&of("begin", "came"), kind)?;
-            left += self.runtime.count(&of("end", "left"), kind)?;
-        }
-        let counts = self.counts()?;
-        let malformed = counts.iter().skip(PASSED).take(ParseError::ALL.len());
-        came += malformed.map(|(_, count)| count).sum::<u64>();
-        Ok([came, left].into_iter().chain(counts.into_iter().map(|(_, count)| count)).collect())
+    /// Of each list of cells the sum.
+    fn sums(&mut self, cells: &[CounterCells]) -> Result<Vec<u64>, Bmv2Error> {
+        let mut numbers = self.runtime.counts(&cells.concat())?.into_iter();
+        Ok(cells.iter().map(|cells| numbers.by_ref().take(cells.len()).sum()).collect())
     }
 
     /// A cell of a register array.

@@ -48,6 +48,7 @@ fn plan(args: &UpArgs) -> Outcome<Plan> {
         dilation: args.dilate,
         faults: args.faults.clone(),
         io: args.io,
+        runtime: args.runtime,
         out: args.out.clone(),
         pcap: args.pcap.clone(),
         rate: args.rate,

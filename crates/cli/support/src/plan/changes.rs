@@ -14,7 +14,7 @@ use super::parts::{Arrivals, Plan, RacksPlan, state_in};
 use super::runs_live::{FABRIC_POLICY, live_program};
 use super::target::Target;
 use crate::fail::{Failure, Outcome};
-use crate::flags::Io;
+use crate::flags::{Io, TableServer};
 
 /// Changes to a plan; nothing for flags that are not given.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,8 @@ pub struct Changes {
     pub faults: Option<String>,
     /// Where packets are switched.
     pub io: Option<Io>,
+    /// How BMv2 gets the program's tables.
+    pub runtime: Option<TableServer>,
     /// The address of the switch.
     pub listen: Option<SocketAddr>,
     /// The address of the controller.
@@ -55,7 +57,8 @@ impl Plan {
     /// depends on the dilation, the state folder on the results' folder. Events that can no longer happen
     /// are dropped.
     pub fn with(mut self, changes: &Changes) -> Outcome<Self> {
-        let Changes { policy, dilation, faults, io, listen, control, controller_apart, .. } = changes;
+        let Changes { policy, dilation, faults, io, runtime, listen, control, controller_apart, .. } =
+            changes;
         if let Some(factor) = dilation {
             self.dilate(*factor);
         }
@@ -73,6 +76,11 @@ impl Plan {
             self.faults = (!rates.is_none()).then(|| faults.clone());
         }
         self.switch.io = io.unwrap_or(self.switch.io);
+        self.switch.runtime = runtime.unwrap_or(self.switch.runtime);
+        if runtime.is_some() && self.switch.io != Io::Bmv2 {
+            let why = "--runtime says how BMv2 gets its tables: add --io bmv2, or leave --runtime out";
+            return Err(Failure::bad_input(why));
+        }
         self.switch.listen = listen.or(self.switch.listen);
         self.switch.control = control.or(self.switch.control);
         self.switch.controller_apart |= controller_apart;

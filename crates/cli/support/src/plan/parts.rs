@@ -23,7 +23,7 @@ use super::request::Request;
 use super::runs_live::live_program;
 use super::target::Target;
 use super::types::Types;
-use crate::flags::Io;
+use crate::flags::{Io, TableServer};
 
 /// The default policy: on most workloads it is within a few per cent of Rain's best settings
 /// (docs/manual/ranks.md).
@@ -86,6 +86,8 @@ pub struct RacksPlan {
 pub struct SwitchPlan {
     /// Where packets are switched.
     pub io: Io,
+    /// How BMv2 gets the program's tables.
+    pub runtime: TableServer,
     /// Where packets come in; port 0 lets the kernel choose.
     #[serde(with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub listen: Option<SocketAddr>,
@@ -120,6 +122,7 @@ impl Default for SwitchPlan {
     fn default() -> Self {
         Self {
             io: Io::Udp,
+            runtime: TableServer::Thrift,
             listen: None,
             control: None,
             controller_apart: false,

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use sluice_bmv2::{Bmv2Driver, Bmv2Options};
+use sluice_bmv2::{Bmv2Driver, Bmv2Options, Bmv2Servers, RuntimeApi, SwitchFrom};
 use sluice_launcher::bmv2::check;
 use sluice_support::fail::{Failure, Outcome};
+use sluice_support::flags::TableServer;
 use sluice_support::plan::{Plan, SwitchRole};
 use sluice_switchd::state::StateFolder;
 use sluice_wire::Epoch;
@@ -40,6 +41,17 @@ pub(super) fn driver(
         at,
         interfaces: args.interfaces.clone(),
         folder: folder.join(FOLDER),
+        from: switch_from(args, plan),
     };
     Ok(Bmv2Driver::new(&options, || state.next_epoch())?)
+}
+
+fn switch_from(args: &SwitchArgs, plan: &Plan) -> SwitchFrom {
+    if let (Some(p4runtime), Some(thrift)) = (args.p4runtime, args.thrift) {
+        return SwitchFrom::Running(Bmv2Servers { p4runtime, thrift, device: args.device });
+    }
+    SwitchFrom::Start(match plan.switch.runtime {
+        TableServer::Thrift => RuntimeApi::Thrift,
+        TableServer::P4Runtime => RuntimeApi::P4Runtime,
+    })
 }

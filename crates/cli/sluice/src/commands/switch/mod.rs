@@ -106,6 +106,7 @@ fn plan(args: &SwitchArgs) -> Outcome<Plan> {
         dilation: args.dilate,
         faults: args.faults.clone(),
         io: args.io,
+        runtime: args.runtime,
         listen: args.listen,
         control: args.control,
         controller_apart: args.controller_apart,
@@ -120,6 +121,9 @@ fn driver(
     role: SwitchRole,
     state: &mut StateFolder,
 ) -> Outcome<(Driver, Epoch)> {
+    if args.p4runtime.is_some() && plan.switch.io != Io::Bmv2 {
+        return Err(Failure::bad_input("--p4runtime names a BMv2 that runs already: add --io bmv2"));
+    }
     if plan.switch.io == Io::Xdp {
         let driver = xdp::driver(args, plan, state)?;
         let epoch = driver.epoch();

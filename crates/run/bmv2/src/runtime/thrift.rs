@@ -1,8 +1,9 @@
-//! Calls of BMv2's runtime server, over Apache Thrift.
+//! Calls of BMv2's own runtime server, over Apache Thrift.
 //!
 //! Only the calls that are needed, written by hand: BMv2's interface files are not ours to copy.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use thrift::protocol::{
@@ -11,6 +12,7 @@ use thrift::protocol::{
 };
 use thrift::transport::{TBufferedReadTransport, TBufferedWriteTransport};
 
+use super::entry::{ActionCall, EntryChange, EntryName};
 use crate::error::Bmv2Error;
 
 /// The only pipeline of a simple switch.
@@ -22,10 +24,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 const EXACT: i32 = 0;
 
 /// A connection with the runtime server.
-pub(crate) struct Runtime {
+pub(crate) struct Thrift {
     asks: TBinaryOutputProtocol<TBufferedWriteTransport<TcpStream>>,
     hears: TBinaryInputProtocol<TBufferedReadTransport<TcpStream>>,
     sequence: i32,
+    /// The handles of the entries that were written.
+    handles: BTreeMap<EntryName, i32>,
+    /// For each multicast group the handles of its members' nodes.
+    nodes: Vec<Vec<i32>>,
 }
 
 /// An argument of a call.
@@ -47,13 +53,13 @@ enum Returned {
     Nothing,
     Number(i64),
     Numbers(Vec<i64>),
+    Ports(Vec<(u16, String)>),
 }
 
-impl Runtime {
+impl Thrift {
     /// Connects once the server listens. `is_alive` says whether the switch still runs.
-    pub(crate) fn connect(port: u16, mut is_alive: impl FnMut() -> bool) -> Result<Self, Bmv2Error> {
+    pub(crate) fn connect(at: SocketAddr, mut is_alive: impl FnMut() -> bool) -> Result<Self, Bmv2Error> {
         let began = Instant::now();
-        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let stream = loop {
             match TcpStream::connect(at) {
                 Ok(stream) => break stream,
@@ -68,6 +74,8 @@ impl Runtime {
             asks: TBinaryOutputProtocol::new(TBufferedWriteTransport::new(stream), true),
             hears: TBinaryInputProtocol::new(TBufferedReadTransport::new(other), true),
             sequence: 0,
+            handles: BTreeMap::new(),
+            nodes: Vec::new(),
         })
     }
 
@@ -83,31 +91,34 @@ impl Runtime {
         self.call("bm_counter_reset_all", &arguments).map(drop)
     }
 
-    /// Makes a multicast group with a node for each of these replication ids. No node leads anywhere yet.
-    /// Returns the nodes' handles.
-    pub(crate) fn make_group(
-        &mut self,
-        group: u16,
-        ids: impl Iterator<Item = u16>,
-    ) -> Result<Vec<i32>, Bmv2Error> {
-        let made = self.replicate("bm_mc_mgrp_create", &[Argument::Number(group.into())])?;
-        let mut nodes = Vec::new();
-        for id in ids {
-            let none = Argument::Name("");
-            let node = self.replicate("bm_mc_node_create", &[Argument::Number(id.into()), none, none])?;
-            let member = [Argument::Number(made), Argument::Number(node)];
-            self.call_of("simple_pre_lag", "bm_mc_node_associate", &in_context(&member))?;
-            nodes.push(node);
+    /// Makes multicast groups, numbered from 1, each with a node for each of so many members. No node leads
+    /// anywhere yet.
+    pub(crate) fn make_groups(&mut self, groups: u16, members: u16) -> Result<(), Bmv2Error> {
+        for group in 1..=groups {
+            let made = self.replicate("bm_mc_mgrp_create", &[Argument::Number(group.into())])?;
+            let mut nodes = Vec::new();
+            for id in 0..members {
+                let none = Argument::Name("");
+                let node = self.replicate("bm_mc_node_create", &[Argument::Number(id.into()), none, none])?;
+                let member = [Argument::Number(made), Argument::Number(node)];
+                self.call_of("simple_pre_lag", "bm_mc_node_associate", &in_context(&member))?;
+                nodes.push(node);
+            }
+            self.nodes.push(nodes);
         }
-        Ok(nodes)
+        Ok(())
     }
 
-    /// Lets the copies of a group's node leave by this link, or by none.
-    pub(crate) fn lead_copies(&mut self, node: i32, link: Option<u16>) -> Result<(), Bmv2Error> {
+    /// Lets the copies for a member leave by this link, or by none, in all groups.
+    pub(crate) fn lead_copies(&mut self, member: u16, link: Option<u16>) -> Result<(), Bmv2Error> {
         // A digit for each link, the last one for link 0.
         let links = link.map_or_else(String::new, |link| format!("1{}", "0".repeat(link.into())));
-        let arguments = [Argument::Number(node), Argument::Name(&links), Argument::Name("")];
-        self.call_of("simple_pre_lag", "bm_mc_node_update", &in_context(&arguments)).map(drop)
+        let nodes: Vec<i32> =
+            self.nodes.iter().filter_map(|nodes| nodes.get(usize::from(member)).copied()).collect();
+        nodes.into_iter().try_for_each(|node| {
+            let arguments = [Argument::Number(node), Argument::Name(&links), Argument::Name("")];
+            self.call_of("simple_pre_lag", "bm_mc_node_update", &in_context(&arguments)).map(drop)
+        })
     }
 
     /// Sets how many frames may wait for each link.
@@ -124,20 +135,47 @@ impl Runtime {
         }
     }
 
-    /// Adds an entry; returns its handle.
-    pub(crate) fn add(
-        &mut self,
-        table: &str,
-        key: &[Vec<u8>],
-        action: &str,
-        data: &[Vec<u8>],
-    ) -> Result<i32, Bmv2Error> {
+    /// Adds, changes or removes an entry.
+    pub(crate) fn write(&mut self, entry: &EntryName, change: EntryChange<'_>) -> Result<(), Bmv2Error> {
+        let table = &entry.table;
+        match change {
+            EntryChange::Insert(action) => {
+                let handle = self.add(entry, action)?;
+                self.handles.insert(entry.clone(), handle);
+                Ok(())
+            }
+            EntryChange::Modify(action) => {
+                let arguments = [
+                    Argument::Number(CONTEXT),
+                    Argument::Name(table),
+                    Argument::Number(self.handle(entry)?),
+                    Argument::Name(&action.name),
+                    Argument::Data(&action.data),
+                ];
+                self.call("bm_mt_modify_entry", &arguments).map(drop)
+            }
+            EntryChange::Delete => {
+                let handle = Argument::Number(self.handle(entry)?);
+                let arguments = [Argument::Number(CONTEXT), Argument::Name(table), handle];
+                self.call("bm_mt_delete_entry", &arguments)?;
+                self.handles.remove(entry);
+                Ok(())
+            }
+        }
+    }
+
+    fn handle(&self, entry: &EntryName) -> Result<i32, Bmv2Error> {
+        let handle = self.handles.get(entry).copied();
+        handle.ok_or_else(|| Bmv2Error::Gone(format!("never gave a handle for an entry of {}", entry.table)))
+    }
+
+    fn add(&mut self, entry: &EntryName, action: &ActionCall) -> Result<i32, Bmv2Error> {
         let arguments = [
             Argument::Number(CONTEXT),
-            Argument::Name(table),
-            Argument::Key(key),
-            Argument::Name(action),
-            Argument::Data(data),
+            Argument::Name(&entry.table),
+            Argument::Key(&entry.key),
+            Argument::Name(&action.name),
+            Argument::Data(&action.data),
             Argument::NoOptions,
         ];
         match self.call("bm_mt_add_entry", &arguments)? {
@@ -146,39 +184,14 @@ impl Runtime {
         }
     }
 
-    /// Removes an entry.
-    pub(crate) fn remove(&mut self, table: &str, handle: i32) -> Result<(), Bmv2Error> {
-        let arguments = [Argument::Number(CONTEXT), Argument::Name(table), Argument::Number(handle)];
-        self.call("bm_mt_delete_entry", &arguments).map(drop)
-    }
-
-    /// Gives another action to an entry.
-    pub(crate) fn modify(
-        &mut self,
-        table: &str,
-        handle: i32,
-        action: &str,
-        data: &[Vec<u8>],
-    ) -> Result<(), Bmv2Error> {
+    /// Sets what happens to packets that no entry of a table matches.
+    pub(crate) fn set_default(&mut self, table: &str, action: &ActionCall) -> Result<(), Bmv2Error> {
         let arguments = [
             Argument::Number(CONTEXT),
             Argument::Name(table),
-            Argument::Number(handle),
-            Argument::Name(action),
-            Argument::Data(data),
+            Argument::Name(&action.name),
+            Argument::Data(&action.data),
         ];
-        self.call("bm_mt_modify_entry", &arguments).map(drop)
-    }
-
-    /// Sets what happens to packets that no entry of a table matches.
-    pub(crate) fn set_default(
-        &mut self,
-        table: &str,
-        action: &str,
-        data: &[Vec<u8>],
-    ) -> Result<(), Bmv2Error> {
-        let arguments =
-            [Argument::Number(CONTEXT), Argument::Name(table), Argument::Name(action), Argument::Data(data)];
         self.call("bm_mt_set_default_action", &arguments).map(drop)
     }
 
@@ -218,10 +231,10 @@ impl Runtime {
         self.call("bm_register_write_range", &arguments).map(drop)
     }
 
-    /// How many links the switch has opened.
-    pub(crate) fn links(&mut self) -> Result<usize, Bmv2Error> {
+    /// The links that the switch has opened: port and interface.
+    pub(crate) fn links(&mut self) -> Result<Vec<(u16, String)>, Bmv2Error> {
         match self.call("bm_dev_mgr_show_ports", &[])? {
-            Returned::Numbers(links) => Ok(links.len()),
+            Returned::Ports(links) => Ok(links),
             _ => Err(Bmv2Error::Gone("answers its links without a list".to_owned())),
         }
     }
@@ -356,14 +369,14 @@ fn read(hears: &mut dyn TInputProtocol, of: TType) -> thrift::Result<Returned> {
         TType::I64 => Returned::Number(hears.read_i64()?),
         TType::List => {
             let list = hears.read_list_begin()?;
-            let words = (0..list.size).map(|_| match list.element_type {
-                TType::I64 => hears.read_i64(),
-                // Of other lists only the length is needed.
-                of => hears.skip(of).map(|()| 0),
-            });
-            let words = words.collect::<thrift::Result<_>>()?;
+            let returned = if list.element_type == TType::Struct {
+                let ports = (0..list.size).map(|_| read_port(hears));
+                Returned::Ports(ports.collect::<thrift::Result<_>>()?)
+            } else {
+                Returned::Numbers((0..list.size).map(|_| hears.read_i64()).collect::<thrift::Result<_>>()?)
+            };
             hears.read_list_end()?;
-            Returned::Numbers(words)
+            returned
         }
         TType::Struct => {
             let mut packets = 0;
@@ -385,6 +398,24 @@ fn read(hears: &mut dyn TInputProtocol, of: TType) -> thrift::Result<Returned> {
             Returned::Nothing
         }
     })
+}
+
+/// A port's number and interface, the first two fields of its structure.
+fn read_port(hears: &mut dyn TInputProtocol) -> thrift::Result<(u16, String)> {
+    let mut port = (0, String::new());
+    hears.read_struct_begin()?;
+    loop {
+        let field = hears.read_field_begin()?;
+        match (field.field_type, field.id) {
+            (TType::Stop, _) => break,
+            (TType::I32, Some(1)) => port.0 = hears.read_i32()? as u16,
+            (TType::String, Some(2)) => port.1 = hears.read_string()?,
+            (of, _) => hears.skip(of)?,
+        }
+        hears.read_field_end()?;
+    }
+    hears.read_struct_end()?;
+    Ok(port)
 }
 
 /// The code of an exception, its first field.
