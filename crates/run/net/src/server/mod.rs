@@ -26,6 +26,7 @@ use sluice_wire::{Nanos, Psn, Qpn};
 
 use crate::NetError;
 use crate::clock::Clock;
+use crate::metrics::{ServerMeter, ServerMetrics};
 use crate::pin::pin_thread;
 use crate::rdma::{Capture, Receiver};
 use crate::udp::{SocketOptions, Wait, Waiting, Waker};
@@ -67,6 +68,8 @@ pub struct ServerOptions {
     pub pin: Option<usize>,
     /// The injected faults.
     pub faults: FaultPlan,
+    /// Where the server counts for Prometheus, if anybody wants that.
+    pub metrics: Option<ServerMetrics>,
 }
 
 impl ServerOptions {
@@ -94,6 +97,7 @@ impl ServerOptions {
             waiting: Waiting::default(),
             pin: None,
             faults: FaultPlan::none(),
+            metrics: None,
         }
     }
 }
@@ -115,6 +119,7 @@ pub struct Server {
     was_in: bool,
     began: Nanos,
     reconnected: u32,
+    meter: ServerMeter,
 }
 
 /// Ends a server from any thread.
@@ -185,6 +190,7 @@ impl Server {
             connected: None,
             was_in: false,
             reconnected: 0,
+            meter: ServerMeter::new(options.metrics.as_ref()),
         })
     }
 
@@ -212,6 +218,8 @@ impl Server {
             self.receiver.step(Wait::Forever)?;
             self.take_registrations()?;
             self.reconnect()?;
+            let rings = (self.hello.rings.len(), self.rings.bytes());
+            self.meter.publish(self.receiver.counts(), self.reconnected, rings);
         }
         self.leave()?;
         Ok(self.report())

@@ -8,6 +8,7 @@ use sluice_rpc::Remote;
 
 use super::ServerMemory;
 use crate::NetError;
+use crate::metrics::WorkerMetrics;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
 
 /// The settings of a worker. [`WorkerOptions::new`] gives the defaults.
@@ -47,6 +48,8 @@ pub struct WorkerOptions {
     pub pin: Option<usize>,
     /// The injected faults.
     pub faults: FaultPlan,
+    /// Where the worker counts for Prometheus, if anybody wants that.
+    pub metrics: Option<WorkerMetrics>,
 }
 
 impl WorkerOptions {
@@ -77,6 +80,7 @@ impl WorkerOptions {
             waiting: Waiting::default(),
             pin: None,
             faults: FaultPlan::none(),
+            metrics: None,
         }
     }
 }

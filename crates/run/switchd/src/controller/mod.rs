@@ -8,6 +8,7 @@
 mod handle;
 mod leaf;
 mod link;
+mod metrics;
 mod pod_registry;
 mod runner;
 mod service;

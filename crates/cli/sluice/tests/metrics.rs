@@ -1,0 +1,182 @@
+//! What Prometheus reads of a live rack: the numbers that `sluice status` shows, of all processes from one
+//! port, while they live.
+
+mod common;
+#[path = "../../../run/metrics/tests/strict/mod.rs"]
+mod strict;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{Running, SMALL, command, json, sluice, stderr};
+use serde_json::Value;
+use strict::Series;
+
+/// More scrapes than anything here needs to come true.
+const MOST_LOOKS: usize = 2_000;
+
+/// A port that nothing listens on.
+fn free_port() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port")
+}
+
+/// The metrics at an address.
+fn scrape(at: SocketAddr) -> Series {
+    let mut stream = TcpStream::connect(at).expect("it listens");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("it listens");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    strict::read(body)
+}
+
+/// Scrapes until the values are as they should be.
+fn wait_for(at: SocketAddr, what: &str, is_so: impl Fn(&Series) -> bool) -> Series {
+    let looks = (0..MOST_LOOKS).map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        scrape(at)
+    });
+    let mut last = Series::new();
+    for seen in looks {
+        if is_so(&seen) {
+            return seen;
+        }
+        last = seen;
+    }
+    panic!("never {what}: {last:#?}")
+}
+
+/// The sum of the series of this name whose labels have this part.
+fn sum(series: &Series, name: &str, part: &str) -> f64 {
+    let is_it = |key: &str| key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('{'));
+    series.iter().filter(|(key, _)| is_it(key) && key.contains(part)).map(|(_, value)| value).sum()
+}
+
+/// Starts a small rack without its load, with metrics at `at`, and waits until it is ready.
+fn rack(folder: &Path, at: SocketAddr) -> Running {
+    let plan = SMALL.split("[load]").next().expect("the rack's part");
+    std::fs::write(folder.join("small.toml"), plan).expect("written");
+    let up = command(folder, &["up", "small.toml", "--metrics", &at.to_string()]).stderr(Stdio::piped()).spawn();
+    let mut up = Running(up.expect("it starts"));
+    let said = BufReader::new(up.0.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let mut said = said.filter(|line| line.contains("workers are ready"));
+    let ready = said.next().expect("it is ready");
+    assert!(ready.contains(&format!("http://{at}/metrics")), "{ready}");
+    std::thread::spawn(move || said.for_each(drop));
+    up
+}
+
+#[test]
+fn one_port_has_what_status_says_and_what_each_process_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = free_port();
+    let rack = rack(folder.path(), at);
+    let load = ["load", "--mix", "hold=1", "--rate", "100", "--warm-up", "0s", "--length", "500ms", "--json"];
+    let loaded = json(&sluice(folder.path(), &load));
+    let replied = loaded["tasks"]["replied"].as_f64().expect("a number");
+    let series = wait_for(at, "all counted", |series| {
+        sum(series, "sluice_worker_tasks_served_total", "outcome=\"done\"") >= replied
+            && sum(series, "sluice_controller_hosts", "client") == 0.0
+    });
+    let status = json(&sluice(folder.path(), &["status", "--json"]));
+    for (counter, name) in [
+        ("submits", "sluice_switch_submits_total"),
+        ("dispatched", "sluice_switch_tasks_dispatched_total"),
+        ("rejected", "sluice_switch_tasks_rejected_total"),
+        ("written_ahead", "sluice_switch_tasks_written_ahead_total"),
+    ] {
+        let shown = status["switch"]["counters"][counter].as_f64().unwrap_or(0.0);
+        assert_eq!(sum(&series, name, "process=\"switch\""), shown, "{counter} of {status}");
+    }
+    let slice = &status["slices"][0];
+    let of_slice = |name: &str| sum(&series, name, "slice=\"work\"");
+    assert_eq!(of_slice("sluice_slice_open"), 1.0);
+    assert_eq!(of_slice("sluice_slice_workers"), slice["workers"].as_f64().expect("a number"));
+    assert_eq!(of_slice("sluice_slice_tasks_waiting_limit"), slice["limit"].as_f64().expect("a number"));
+    assert_eq!(of_slice("sluice_slice_tasks_waiting"), 0.0);
+    assert_eq!(sum(&series, "sluice_controller_hosts", "worker"), 2.0);
+    assert_eq!(sum(&series, "sluice_controller_events_total", "worker-joined"), 2.0);
+    for spans in ["service", "wait"] {
+        let all = sum(&series, &format!("sluice_worker_{spans}_seconds_count"), "worker w-");
+        assert!(all >= replied, "{all} of {replied} {spans}");
+    }
+    let up = |name: &str| sum(&series, "sluice_process_up", &format!("\"{name}\""));
+    assert_eq!(["switch", "worker w-1", "worker w-2"].map(up), [1.0; 3]);
+    rack.ends_well();
+    TcpStream::connect(at).expect_err("nothing listens any more");
+}
+
+#[test]
+fn a_worker_that_is_killed_is_down_until_it_counts_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = free_port();
+    let rack = rack(folder.path(), at);
+    let up = |series: &Series| sum(series, "sluice_process_up", "worker w-1");
+    let registered = |series: &Series| sum(series, "sluice_worker_registered", "worker w-1");
+    wait_for(at, "registered", |series| up(series) + registered(series) == 2.0);
+    let pid = worker_process(&rack, "w-1");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it lives");
+    let series = wait_for(at, "down", |series| up(series) == 0.0);
+    assert!(!series.keys().any(|key| key.starts_with("sluice_worker") && key.contains("w-1")), "{series:?}");
+    // `sluice up` starts it again.
+    wait_for(at, "back", |series| up(series) + registered(series) == 2.0);
+    rack.ends_well();
+}
+
+/// The process of a rack's worker.
+fn worker_process(rack: &Running, name: &str) -> rustix::process::Pid {
+    let children = format!("/proc/{pid}/task/{pid}/children", pid = rack.0.id());
+    let children = std::fs::read_to_string(children).expect("procfs");
+    let is_it = |pid: &&str| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == name.as_bytes())
+    };
+    let found = children.split_whitespace().find(is_it).expect("it runs");
+    rustix::process::Pid::from_raw(found.parse().expect("a number")).expect("a process")
+}
+
+#[test]
+fn a_port_that_is_taken_ends_each_command_before_it_does_anything() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("small.toml"), SMALL).expect("written");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let at = taken.local_addr().expect("bound").to_string();
+    for args in [
+        &["up", "small.toml"][..],
+        &["switch", "small.toml"],
+        &["controller", "small.toml", "--tables", "127.0.0.1:1"],
+        &["worker", "hold", "--controller", "127.0.0.1:1"],
+        &["server", "--memory", "memory", "--controller", "127.0.0.1:1"],
+    ] {
+        let output = sluice(folder.path(), &[args, &["--metrics", &at]].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(&at) && said.contains("choose another port"), "{args:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{args:?}: {said}");
+        let left = std::fs::read_dir(folder.path()).expect("ours").flatten().map(|entry| entry.file_name());
+        assert_eq!(left.collect::<Vec<_>>(), ["small.toml"], "{args:?} left something behind");
+    }
+}
+
+#[test]
+fn a_switch_and_its_plan_say_where_the_metrics_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = SMALL.split("[load]").next().expect("the rack's part");
+    let plan = format!("{plan}[switch]\ncontrol = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n");
+    std::fs::write(folder.path().join("small.toml"), plan).expect("written");
+    let started = command(folder.path(), &["switch", "small.toml", "--json"]).stdout(Stdio::piped()).spawn();
+    let mut switch = Running(started.expect("it starts"));
+    let mut line = String::new();
+    BufReader::new(switch.0.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+    let listening: Value = serde_json::from_str(&line).expect("JSON");
+    common::hold_to_schema(&listening);
+    let at = listening["metrics"].as_str().and_then(|at| at.parse().ok()).expect("an address");
+    let series = wait_for(at, "up", |series| series.get("sluice_controller_switch_up") == Some(&1.0));
+    assert_eq!(series["sluice_slice_workers{slice=\"work\"}"], 0.0);
+    assert_eq!(series["sluice_controller_calls_refused_total{reason=\"name\"}"], 0.0);
+    assert!(!series.keys().any(|key| key.contains("process=")), "{series:?}");
+    switch.ends_well();
+}
