@@ -91,7 +91,7 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
         ));
     }
     let reports = metrics_at.map(|_| MetricReports::of(plan)).transpose()?;
-    let of_load = metrics_at.map(|_| ClientMetrics::default());
+    let of_load = metrics_at.and(plan.load.as_ref()).map(|_| ClientMetrics::default());
     let _metrics = outlets.serve(sources(reports.as_ref(), of_load.as_ref()))?;
     let mut processes = Processes::start(plan, files, network, reports)?;
     processes.wait_until_ready(stop)?;

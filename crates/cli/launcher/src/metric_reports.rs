@@ -1,6 +1,6 @@
 //! Where the processes of a rack report their metrics, and the names that they have there.
 
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
@@ -16,17 +16,21 @@ const FOLDER: &str = "metrics";
 pub(super) struct MetricReports(Vec<(String, PathBuf)>);
 
 impl MetricReports {
-    /// Makes an empty folder that only this user can enter.
+    /// Makes a folder that only this user can enter. Sockets of an earlier run are replaced as processes
+    /// start, and nobody answers at them until then.
     pub(super) fn of(plan: &Plan) -> Outcome<Self> {
         let folder = plan.state.join(FOLDER);
-        // Sockets of an earlier run, if there was one.
-        fs::remove_dir_all(&folder).ok();
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|why| {
             let (folder, helps) = (folder.display(), advice(Attempt::Write, &why));
             Failure::bad_input(format!("{folder} (in `state`) cannot be made: {why}; {helps}"))
         })?;
         let names = processes(plan).into_iter().map(|process| process.to_string());
-        Ok(Self((1..).zip(names).map(|(number, name): (u32, _)| (name, folder.join(number.to_string()))).collect()))
+        Ok(Self(
+            (1..)
+                .zip(names)
+                .map(|(number, name): (u32, _)| (name, folder.join(number.to_string())))
+                .collect(),
+        ))
     }
 
     /// What the process of this name is told.

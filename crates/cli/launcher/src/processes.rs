@@ -16,8 +16,8 @@ use sluice_support::shared_memory::HeldMemory;
 use sluice_support::stop::Stop;
 
 use super::child::Child;
-use super::metric_reports::MetricReports;
 use super::forwarding::Forwarding;
+use super::metric_reports::MetricReports;
 use super::network::{Network, RackPart};
 use super::servers;
 

@@ -51,7 +51,8 @@ fn wait_for(at: SocketAddr, what: &str, is_so: impl Fn(&Series) -> bool) -> Seri
 
 /// The sum of the series of this name whose labels have this part.
 fn sum(series: &Series, name: &str, part: &str) -> f64 {
-    let is_it = |key: &str| key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('{'));
+    let is_it =
+        |key: &str| key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('{'));
     series.iter().filter(|(key, _)| is_it(key) && key.contains(part)).map(|(_, value)| value).sum()
 }
 
@@ -59,7 +60,8 @@ fn sum(series: &Series, name: &str, part: &str) -> f64 {
 fn rack(folder: &Path, at: SocketAddr) -> Running {
     let plan = SMALL.split("[load]").next().expect("the rack's part");
     std::fs::write(folder.join("small.toml"), plan).expect("written");
-    let up = command(folder, &["up", "small.toml", "--metrics", &at.to_string()]).stderr(Stdio::piped()).spawn();
+    let up =
+        command(folder, &["up", "small.toml", "--metrics", &at.to_string()]).stderr(Stdio::piped()).spawn();
     let mut up = Running(up.expect("it starts"));
     let said = BufReader::new(up.0.stderr.take().expect("piped")).lines().map_while(Result::ok);
     let mut said = said.filter(|line| line.contains("workers are ready"));

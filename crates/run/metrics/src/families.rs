@@ -36,11 +36,11 @@ macro_rules! families {
     ($($name:ident: $kind:ident, $text:literal, [$($label:literal),*], $help:literal;)*) => {
         /// A metric. Values of one metric differ in their labels only.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Metric {
+        pub enum MetricFamily {
             $(#[doc = $help] $name,)*
         }
 
-        impl Metric {
+        impl MetricFamily {
             /// All metrics, in the order in which they are served.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
@@ -69,7 +69,7 @@ macro_rules! families {
 
 families! {
     ProcessUp: Gauge, "sluice_process_up", [],
-        "Whether a process of the rack gave its values to `sluice up`: 1, or 0 for one that is dead or silent.";
+        "Whether a process of the rack gave its values to `sluice up`: 1 or 0.";
 
     SwitchReceived: Counter, "sluice_switch_packets_received", [],
         "Datagrams that the switch received.";
@@ -115,7 +115,7 @@ families! {
     Hosts: Gauge, "sluice_controller_hosts", ["kind"],
         "Registered workers, clients and servers.";
     Events: Counter, "sluice_controller_events", ["event"],
-        "What happened: hosts that joined, left, died or were moved, slices that opened, a switch that came back.";
+        "What happened: hosts joined, left, died or were moved, slices opened, a switch came back.";
     CallsRefused: Counter, "sluice_controller_calls_refused", ["reason"],
         "Calls and connections that were refused because of who made them or what they said.";
     SliceOpen: Gauge, "sluice_slice_open", ["slice"],
@@ -211,7 +211,7 @@ families! {
         "How long the service of a task with a reply took, as its worker said.";
 }
 
-impl Metric {
+impl MetricFamily {
     /// The name of its samples; those of a histogram have endings of their own.
     pub fn name(self) -> String {
         let total = if self.kind() == MetricKind::Counter { "_total" } else { "" };
@@ -228,13 +228,13 @@ impl Metric {
     }
 }
 
-impl Serialize for Metric {
+impl Serialize for MetricFamily {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.base())
     }
 }
 
-impl<'de> Deserialize<'de> for Metric {
+impl<'de> Deserialize<'de> for MetricFamily {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
         let known = Self::ALL.iter().find(|metric| metric.base() == name);

@@ -1,6 +1,6 @@
 //! Metrics for Prometheus: what a process counts, read when it is scraped.
 //!
-//! All metrics stand in one table ([`Metric`]). A [`MetricSource`] gives values of some of them at the
+//! All metrics stand in one table ([`MetricFamily`]). A [`MetricSource`] gives values of some of them at the
 //! moment of a scrape; the packet threads only keep counting as they do, in words that other threads read.
 //! [`MetricsPort`] serves the text over HTTP. A process that a launcher started gives its values to the
 //! launcher through a Unix socket ([`ReportSocket`]), and the launcher serves those of all its processes
@@ -21,8 +21,8 @@ mod text;
 mod threads;
 
 pub use error::MetricsError;
-pub use families::{Metric, MetricKind};
-pub use measured::{Measured, MetricValue};
+pub use families::{MetricFamily, MetricKind};
+pub use measured::{MetricSample, MetricValue};
 pub use port::MetricsPort;
 pub use report::{ReportSocket, ReportedProcesses};
 pub use serving::{MetricsOutlets, ServedMetrics};

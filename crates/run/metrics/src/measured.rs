@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::families::Metric;
+use crate::families::MetricFamily;
 use crate::spans::SpanValue;
 
 /// A metric's value, and its labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    metric: Metric,
-    /// Names and values, in the order of the names in [`Metric::labels`].
+pub struct MetricSample {
+    metric: MetricFamily,
+    /// Names and values, in the order of the names in [`MetricFamily::labels`].
     labels: Vec<(String, String)>,
     value: MetricValue,
 }
@@ -25,19 +25,19 @@ pub enum MetricValue {
     Spans(SpanValue),
 }
 
-impl Measured {
+impl MetricSample {
     /// A total of a counter without labels.
-    pub fn count(metric: Metric, count: u64) -> Self {
+    pub fn count(metric: MetricFamily, count: u64) -> Self {
         Self { metric, labels: Vec::new(), value: MetricValue::Count(count) }
     }
 
     /// A gauge without labels.
-    pub fn level(metric: Metric, level: impl Into<f64>) -> Self {
+    pub fn level(metric: MetricFamily, level: impl Into<f64>) -> Self {
         Self { metric, labels: Vec::new(), value: MetricValue::Level(level.into()) }
     }
 
     /// A histogram without labels.
-    pub fn spans(metric: Metric, spans: SpanValue) -> Self {
+    pub fn spans(metric: MetricFamily, spans: SpanValue) -> Self {
         Self { metric, labels: Vec::new(), value: MetricValue::Spans(spans) }
     }
 
@@ -49,7 +49,7 @@ impl Measured {
     }
 
     /// Whose value it is.
-    pub const fn metric(&self) -> Metric {
+    pub const fn metric(&self) -> MetricFamily {
         self.metric
     }
 

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
 use crate::error::MetricsError;
-use crate::families::Metric;
-use crate::measured::Measured;
+use crate::families::MetricFamily;
+use crate::measured::MetricSample;
 use crate::source::{Collecting, MetricSource};
 
 /// How long a process may take to give its values.
@@ -40,8 +41,10 @@ impl ReportSocket {
     /// [`MetricsError::Report`] for a path that cannot be had.
     pub fn bind(path: &Path) -> Result<Self, MetricsError> {
         let failed = |why| MetricsError::Report { path: path.to_owned(), why };
-        // What cannot be removed is named by the error of what follows.
-        fs::remove_file(path).ok();
+        if fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_socket()) {
+            // What cannot be removed is named by the error of what follows.
+            fs::remove_file(path).ok();
+        }
         let listener = through_folder(path, UnixListener::bind).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         Ok(Self { listener, path: path.to_owned() })
@@ -100,7 +103,7 @@ impl MetricSource for ReportedProcesses {
             for (name, asked) in asked {
                 // A process that is dead, or does not answer in time, has no values.
                 let given = asked.await.ok().and_then(Result::ok).and_then(Result::ok);
-                let up = Measured::level(Metric::ProcessUp, u8::from(given.is_some()));
+                let up = MetricSample::level(MetricFamily::ProcessUp, u8::from(given.is_some()));
                 let all = iter::once(up).chain(given.into_iter().flatten());
                 values.extend(all.map(|value| value.below("process", name.clone())));
             }
@@ -109,7 +112,7 @@ impl MetricSource for ReportedProcesses {
     }
 }
 
-async fn ask(path: PathBuf) -> io::Result<Vec<Measured>> {
+async fn ask(path: PathBuf) -> io::Result<Vec<MetricSample>> {
     let stream = through_folder(&path, std::os::unix::net::UnixStream::connect)?;
     stream.set_nonblocking(true)?;
     let mut bytes = Vec::new();

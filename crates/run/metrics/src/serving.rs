@@ -9,7 +9,7 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use crate::error::MetricsError;
-use crate::measured::Measured;
+use crate::measured::MetricSample;
 use crate::port::MetricsPort;
 use crate::report::ReportSocket;
 use crate::source::{Collecting, MetricSource};
@@ -94,7 +94,7 @@ struct AllSources(Vec<Arc<dyn MetricSource>>);
 impl MetricSource for AllSources {
     fn collect(&self) -> Collecting<'_> {
         Box::pin(async {
-            let mut values: Vec<Measured> = Vec::new();
+            let mut values: Vec<MetricSample> = Vec::new();
             for source in &self.0 {
                 values.extend(source.collect().await);
             }

@@ -4,10 +4,10 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::measured::Measured;
+use crate::measured::MetricSample;
 
 /// The values that a source will give.
-pub type Collecting<'s> = Pin<Box<dyn Future<Output = Vec<Measured>> + Send + 's>>;
+pub type Collecting<'s> = Pin<Box<dyn Future<Output = Vec<MetricSample>> + Send + 's>>;
 
 /// Gives the values of some metrics. A scrape asks all sources of a process one after the other, so a source
 /// must answer soon; one that has to ask others gives up after a while and leaves its values out.
@@ -16,7 +16,7 @@ pub trait MetricSource: Send + Sync + 'static {
     fn collect(&self) -> Collecting<'_>;
 }
 
-impl<F: Fn() -> Vec<Measured> + Send + Sync + 'static> MetricSource for F {
+impl<F: Fn() -> Vec<MetricSample> + Send + Sync + 'static> MetricSource for F {
     fn collect(&self) -> Collecting<'_> {
         Box::pin(ready(self()))
     }

@@ -9,8 +9,8 @@ use prometheus_client::encoding::{self, DescriptorEncoder, MetricEncoder, NoLabe
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::families::{Metric, MetricKind};
-use crate::measured::{Measured, MetricValue};
+use crate::families::{MetricFamily, MetricKind};
+use crate::measured::{MetricSample, MetricValue};
 
 /// A form of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl TextForm {
 ///
 /// # Errors
 /// Only if the library cannot write into a string, which it can.
-pub fn written(values: Vec<Measured>, form: TextForm) -> Result<String, fmt::Error> {
+pub fn written(values: Vec<MetricSample>, form: TextForm) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(ByFamily(Mutex::new(by_family(values)))));
     let mut text = String::new();
@@ -56,9 +56,9 @@ pub fn written(values: Vec<Measured>, form: TextForm) -> Result<String, fmt::Err
 }
 
 type Labels = Vec<(String, String)>;
-type Families = BTreeMap<Metric, BTreeMap<Labels, MetricValue>>;
+type Families = BTreeMap<MetricFamily, BTreeMap<Labels, MetricValue>>;
 
-fn by_family(values: Vec<Measured>) -> Families {
+fn by_family(values: Vec<MetricSample>) -> Families {
     let mut families = Families::new();
     for value in values {
         let is_number = !matches!(value.value(), MetricValue::Level(level) if !level.is_finite());

@@ -7,19 +7,19 @@ use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::families::{Metric, MetricKind};
-use crate::measured::Measured;
+use crate::families::{MetricFamily, MetricKind};
+use crate::measured::MetricSample;
 use crate::source::{Collecting, MetricSource};
 use crate::spans::{PublishedSpans, SpanTally, SpanValue};
 
 /// A counter or a gauge, and its label if it has one.
-pub type CountRow = (Metric, Option<(&'static str, &'static str)>);
+pub type CountRow = (MetricFamily, Option<(&'static str, &'static str)>);
 
 /// The metrics of all threads that count the same.
 #[derive(Debug)]
 pub struct ThreadMetrics {
     counts: Vec<CountRow>,
-    spans: Vec<Metric>,
+    spans: Vec<MetricFamily>,
     threads: Mutex<Threads>,
 }
 
@@ -45,9 +45,8 @@ struct Totals {
 
 impl ThreadMetrics {
     /// Metrics that nobody has counted yet.
-    pub fn new(counts: Vec<CountRow>, spans: Vec<Metric>) -> Self {
-        let ended =
-            Totals { counts: vec![0; counts.len()], spans: vec![SpanValue::default(); spans.len()] };
+    pub fn new(counts: Vec<CountRow>, spans: Vec<MetricFamily>) -> Self {
+        let ended = Totals { counts: vec![0; counts.len()], spans: vec![SpanValue::default(); spans.len()] };
         Self { counts, spans, threads: Mutex::new(Threads { live: Vec::new(), ended }) }
     }
 
@@ -62,7 +61,7 @@ impl ThreadMetrics {
         ThreadMeter { words, tallies: vec![SpanTally::default(); self.spans.len()] }
     }
 
-    fn values(&self) -> Vec<Measured> {
+    fn values(&self) -> Vec<MetricSample> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let Threads { live, ended } = &mut *threads;
         // A meter that was dropped counts no more.
@@ -75,12 +74,13 @@ impl ThreadMetrics {
         live.iter().for_each(|words| all.add(words, |_| true));
         let counts = self.counts.iter().zip(all.counts).map(|((metric, label), value)| {
             let of = match metric.kind() {
-                MetricKind::Gauge => Measured::level(*metric, value as f64),
-                MetricKind::Counter | MetricKind::Histogram => Measured::count(*metric, value),
+                MetricKind::Gauge => MetricSample::level(*metric, value as f64),
+                MetricKind::Counter | MetricKind::Histogram => MetricSample::count(*metric, value),
             };
             label.into_iter().fold(of, |of, (name, value)| of.with(name, *value))
         });
-        let spans = self.spans.iter().zip(all.spans).map(|(metric, spans)| Measured::spans(*metric, spans));
+        let spans =
+            self.spans.iter().zip(all.spans).map(|(metric, spans)| MetricSample::spans(*metric, spans));
         counts.chain(spans).collect()
     }
 }
@@ -130,15 +130,15 @@ mod tests {
 
     #[test]
     fn totals_of_a_thread_that_has_ended_stay_and_its_levels_do_not() {
-        let counts = vec![(Metric::ClientSubmitted, None), (Metric::ClientOutstanding, None)];
-        let metrics = ThreadMetrics::new(counts, vec![Metric::ClientLatency]);
+        let counts = vec![(MetricFamily::ClientSubmitted, None), (MetricFamily::ClientOutstanding, None)];
+        let metrics = ThreadMetrics::new(counts, vec![MetricFamily::ClientLatency]);
         let (mut one, mut other) = (metrics.meter(), metrics.meter());
         one.record(0, 1_000);
         one.publish(&[3, 2]);
         other.record(0, 1_000);
         other.publish(&[4, 1]);
         let now = || {
-            let of = |value: &Measured| match value.value() {
+            let of = |value: &MetricSample| match value.value() {
                 MetricValue::Count(count) => *count,
                 MetricValue::Level(level) => *level as u64,
                 MetricValue::Spans(spans) => spans.count(),

@@ -7,17 +7,18 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use sluice_metrics::{
-    Measured, Metric, MetricSource, MetricsOutlets, ReportedProcesses, ServedMetrics, TextForm, written,
+    MetricFamily, MetricSample, MetricSource, MetricsOutlets, ReportedProcesses, ServedMetrics, TextForm,
+    written,
 };
 
 /// How many connections the port serves at once.
 const PLACES: usize = 16;
 
-fn values() -> Vec<Measured> {
+fn values() -> Vec<MetricSample> {
     vec![
-        Measured::count(Metric::SwitchReceived, 7),
-        Measured::count(Metric::SwitchRefused, 1).with("reason", "foreign"),
-        Measured::level(Metric::SliceWaiting, 3).with("slice", "say \"hi\"\\\nthere"),
+        MetricSample::count(MetricFamily::SwitchReceived, 7),
+        MetricSample::count(MetricFamily::SwitchRefused, 1).with("reason", "foreign"),
+        MetricSample::level(MetricFamily::SliceWaiting, 3).with("slice", "say \"hi\"\\\nthere"),
     ]
 }
 
@@ -157,10 +158,10 @@ fn a_port_that_is_stopped_hangs_up_and_can_be_had_again() {
 fn a_value_that_is_no_number_or_comes_twice_does_not_spoil_the_scrape() {
     let mut values = values();
     values.extend([
-        Measured::level(Metric::SwitchUp, f64::NAN),
-        Measured::level(Metric::SwitchEpoch, f64::INFINITY),
-        Measured::count(Metric::SwitchReceived, 8),
-        Measured::level(Metric::SwitchSent, 1),
+        MetricSample::level(MetricFamily::SwitchUp, f64::NAN),
+        MetricSample::level(MetricFamily::SwitchEpoch, f64::INFINITY),
+        MetricSample::count(MetricFamily::SwitchReceived, 8),
+        MetricSample::level(MetricFamily::SwitchSent, 1),
     ]);
     let text = written(values, TextForm::OpenMetrics).expect("text");
     let series = strict::read(&text);

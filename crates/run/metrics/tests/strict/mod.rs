@@ -46,7 +46,10 @@ impl StrictReader {
         assert_eq!(name, self.family, "a family's lines stand together");
         match &*what {
             "TYPE" => {
-                assert!(["counter", "gauge", "histogram"].contains(&&*rest) && self.kind.is_empty(), "{line}");
+                assert!(
+                    ["counter", "gauge", "histogram"].contains(&&*rest) && self.kind.is_empty(),
+                    "{line}"
+                );
                 self.kind = rest;
             }
             "UNIT" => {

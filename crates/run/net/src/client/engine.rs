@@ -14,11 +14,11 @@ use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_l
 
 use super::ended::{Completion, EndedTask, Outcome, RefusedWhy};
 use super::joining::Joining;
+use super::metrics::ClientMeter;
 use super::shared::{ClientReport, ClientShared, Command, Task};
 use super::submit_gate::{LANES, lane};
 use crate::NetError;
 use crate::clock::Clock;
-use crate::metrics::ClientMeter;
 use crate::parts::parts;
 use crate::payloads::{Payloads, received};
 use crate::udp::{Outbox, Socket, Wait};
@@ -291,7 +291,9 @@ impl Engine {
             return Some(task);
         }
         task.completion.sent();
-        self.effects.completions.put(tag, SentTask { completion: task.completion, submitted: task.submitted });
+        self.effects
+            .completions
+            .put(tag, SentTask { completion: task.completion, submitted: task.submitted });
         self.perform_first(now, &[]);
         None
     }

@@ -7,6 +7,7 @@
 mod ended;
 mod engine;
 mod joining;
+mod metrics;
 mod shared;
 mod spine_clients;
 mod submit_gate;
@@ -31,6 +32,7 @@ use sluice_wire::{Incarnation, Nanos, Serial, TASK_BYTES_MAX, TaskType, first_by
 pub use sluice_host::client::Urgency;
 
 pub use ended::{CutOff, EndedTask, Outcome, PendingTask, RefusedWhy, TaskReply, UnknownWhy};
+pub use metrics::ClientMetrics;
 pub use shared::ClientReport;
 pub use spine_clients::SpineClients;
 pub use task_spec::{RequiredLabels, TaskSpec};
@@ -38,12 +40,12 @@ pub use task_spec::{RequiredLabels, TaskSpec};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::first::{FirstPacket, LINK_MTU};
-use crate::metrics::{ClientMeter, ClientMetrics};
 use crate::pin::pin_thread;
 use crate::udp::{Socket, SocketOptions, Waiting};
 use ended::Completion;
 use engine::{Engine, Parts};
 pub use joining::{Joining, wait_until_joined};
+use metrics::ClientMeter;
 use shared::{ClientShared, Command, Task};
 use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;

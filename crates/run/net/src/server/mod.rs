@@ -10,6 +10,7 @@
 //! Left out: more than one queue pair, and more than one switch.
 
 mod line;
+mod metrics;
 mod rings;
 
 use std::fmt;
@@ -26,11 +27,12 @@ use sluice_wire::{Nanos, Psn, Qpn};
 
 use crate::NetError;
 use crate::clock::Clock;
-use crate::metrics::{ServerMeter, ServerMetrics};
 use crate::pin::pin_thread;
 use crate::rdma::{Capture, Receiver};
 use crate::udp::{SocketOptions, Wait, Waiting, Waker};
 pub use line::PairLine;
+use metrics::ServerMeter;
+pub use metrics::ServerMetrics;
 use rings::Rings;
 pub use rings::ring_file;
 use sluice_netem::FaultPlan;

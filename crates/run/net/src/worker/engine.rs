@@ -14,6 +14,7 @@ use sluice_wire::{
 
 use super::agent_reporter::AgentReporter;
 use super::early::Listener;
+use super::metrics::WorkerMeter;
 use super::options::WorkerOptions;
 use super::recent::RecentMeter;
 use super::report::{Dropped, Served, WorkerReport, report};
@@ -23,7 +24,6 @@ use super::stopper::{StopOrder, Stopper};
 use super::turn::Turn;
 use crate::NetError;
 use crate::clock::Clock;
-use crate::metrics::WorkerMeter;
 use crate::parts::parts;
 use crate::payloads::{Payloads, received};
 use crate::service::Service;
@@ -303,7 +303,7 @@ impl<S: Service> Engine<S> {
     fn publish(&mut self) {
         let Self { meter, served, machine, effects, dropped, socket, .. } = self;
         let ahead = (effects.slots.copied, effects.slots.missed);
-        meter.publish(|| (served.counts(), machine.stats(), ahead, *dropped, socket.counts()));
+        meter.publish(|| (*served, machine.stats(), ahead, *dropped, socket.counts()));
     }
 
     /// Updates the depth in the renewals: the controller heard it from the agent, and must not hear another

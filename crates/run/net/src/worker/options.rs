@@ -7,8 +7,8 @@ use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 
 use super::ServerMemory;
+use super::metrics::WorkerMetrics;
 use crate::NetError;
-use crate::metrics::WorkerMetrics;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
 
 /// The settings of a worker. [`WorkerOptions::new`] gives the defaults.

@@ -6,7 +6,6 @@ use serde::Serialize;
 use sluice_host::worker::WorkerStats;
 use sluice_wire::Nanos;
 
-use crate::metrics::ServedCounts;
 use crate::udp::SocketCounts;
 
 /// A worker's summary, also as JSON.
@@ -127,13 +126,6 @@ pub(super) struct Served {
     pub(super) panicked: u64,
     pub(super) busy: Nanos,
     pub(super) batch: Nanos,
-}
-
-impl Served {
-    /// How many services ended, and how.
-    pub(super) const fn counts(&self) -> ServedCounts {
-        ServedCounts { tasks: self.tasks, failed: self.failed, panicked: self.panicked }
-    }
 }
 
 pub(super) fn report(

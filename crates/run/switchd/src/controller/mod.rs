@@ -9,6 +9,7 @@ mod handle;
 mod leaf;
 mod link;
 mod metrics;
+mod note_counts;
 mod pod_registry;
 mod runner;
 mod service;

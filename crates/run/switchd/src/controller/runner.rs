@@ -18,7 +18,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::link::{Batch, ConnectionId, Link, SwitchEvent};
-use super::metrics::NoteCounts;
+use super::note_counts::NoteCounts;
 
 /// Steps of one batch; the switch takes them without a packet in between.
 const BATCH_MAX: usize = 256;

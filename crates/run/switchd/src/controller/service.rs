@@ -22,7 +22,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::handle::RunnerHandle;
 use super::link::Source;
-use super::metrics::kind;
+use super::note_counts::kind;
 use super::pod_registry::PodRegistry;
 use super::runner::{Command, ControllerSnapshot, HeldRow, NotOwn, NoteContent, NoteSink, Report, TimedNote};
 use crate::rpc::refused::{Reason, Refused};

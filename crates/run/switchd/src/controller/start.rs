@@ -9,7 +9,8 @@ use tonic::service::Routes;
 
 use super::handle::RunnerHandle;
 use super::link::{Link, Source, SwitchLink};
-use super::metrics::{ControllerMetrics, NoteCounts};
+use super::metrics::ControllerMetrics;
+use super::note_counts::NoteCounts;
 use super::pod_registry::PodRegistry;
 use super::runner::{Command, ControllerObserver, NoteSink, Runner};
 use super::service::{ServedSpine, Service};

@@ -1,12 +1,12 @@
 //! A gRPC server on a thread of its own, apart from the packet threads.
 
 use std::future::Future;
-use std::{fmt, io};
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use std::{fmt, io};
 
 use sluice_metrics::MetricSource;
 use sluice_net::NetError;

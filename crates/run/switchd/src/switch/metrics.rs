@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sluice_metrics::{Measured, Metric, MetricKind, MetricSource};
+use sluice_metrics::{MetricFamily, MetricKind, MetricSample, MetricSource};
 use sluice_switch::Refusal;
 use sluice_wire::ParseError;
 
@@ -11,25 +11,25 @@ use super::counters::{Count, SwitchCounters};
 
 impl Count {
     /// The metric of a counter, and its label if it has one.
-    const fn metric(self) -> (Metric, Option<&'static str>) {
+    const fn metric(self) -> (MetricFamily, Option<&'static str>) {
         let plain = match self {
-            Self::Received => Metric::SwitchReceived,
-            Self::Sent => Metric::SwitchSent,
-            Self::Submits => Metric::SwitchSubmits,
-            Self::Tokens => Metric::SwitchTokens,
-            Self::Dispatched => Metric::SwitchDispatched,
-            Self::Rejected => Metric::SwitchRejected,
-            Self::WrittenAhead => Metric::SwitchWrittenAhead,
-            Self::Recirculated => Metric::SwitchRecirculated,
-            Self::Batches => Metric::SwitchBatches,
-            Self::PayloadsWaiting => Metric::SwitchPayloadsWaiting,
-            Self::SendFailed => Metric::SwitchSendFailed,
-            Self::Superseded => Metric::SwitchSuperseded,
-            Self::HandedDown => Metric::LeafHandedDown,
-            Self::ToldAbove => Metric::LeafToldAbove,
-            Self::FaultLost => return (Metric::SwitchFaults, Some("lost")),
-            Self::FaultDoubled => return (Metric::SwitchFaults, Some("doubled")),
-            Self::FaultHeld => return (Metric::SwitchFaults, Some("held")),
+            Self::Received => MetricFamily::SwitchReceived,
+            Self::Sent => MetricFamily::SwitchSent,
+            Self::Submits => MetricFamily::SwitchSubmits,
+            Self::Tokens => MetricFamily::SwitchTokens,
+            Self::Dispatched => MetricFamily::SwitchDispatched,
+            Self::Rejected => MetricFamily::SwitchRejected,
+            Self::WrittenAhead => MetricFamily::SwitchWrittenAhead,
+            Self::Recirculated => MetricFamily::SwitchRecirculated,
+            Self::Batches => MetricFamily::SwitchBatches,
+            Self::PayloadsWaiting => MetricFamily::SwitchPayloadsWaiting,
+            Self::SendFailed => MetricFamily::SwitchSendFailed,
+            Self::Superseded => MetricFamily::SwitchSuperseded,
+            Self::HandedDown => MetricFamily::LeafHandedDown,
+            Self::ToldAbove => MetricFamily::LeafToldAbove,
+            Self::FaultLost => return (MetricFamily::SwitchFaults, Some("lost")),
+            Self::FaultDoubled => return (MetricFamily::SwitchFaults, Some("doubled")),
+            Self::FaultHeld => return (MetricFamily::SwitchFaults, Some("held")),
             Self::Oversized
             | Self::HeldOverrun
             | Self::KernelDropped
@@ -38,7 +38,7 @@ impl Count {
             | Self::IpOptions
             | Self::RingBusy
             | Self::CellBroken
-            | Self::OffLink => return (Metric::SwitchDropped, Some(self.name())),
+            | Self::OffLink => return (MetricFamily::SwitchDropped, Some(self.name())),
         };
         (plain, None)
     }
@@ -51,12 +51,12 @@ impl SwitchCounters {
         Arc::new(move || counters.measured())
     }
 
-    fn measured(&self) -> Vec<Measured> {
+    fn measured(&self) -> Vec<MetricSample> {
         let own = Count::ALL.iter().map(|count| {
             let ((metric, label), value) = (count.metric(), self.of(*count));
             let measured = match metric.kind() {
-                MetricKind::Gauge => Measured::level(metric, value as f64),
-                MetricKind::Counter | MetricKind::Histogram => Measured::count(metric, value),
+                MetricKind::Gauge => MetricSample::level(metric, value as f64),
+                MetricKind::Counter | MetricKind::Histogram => MetricSample::count(metric, value),
             };
             match (label, metric.labels().first()) {
                 (Some(label), Some(name)) => measured.with(name, label),
@@ -64,10 +64,12 @@ impl SwitchCounters {
             }
         });
         let malformed = ParseError::ALL.iter().map(|reason| {
-            Measured::count(Metric::SwitchMalformed, self.malformed(*reason)).with("reason", reason.name())
+            MetricSample::count(MetricFamily::SwitchMalformed, self.malformed(*reason))
+                .with("reason", reason.name())
         });
         let refused = Refusal::ALL.iter().map(|reason| {
-            Measured::count(Metric::SwitchRefused, self.refused(*reason)).with("reason", reason.name())
+            MetricSample::count(MetricFamily::SwitchRefused, self.refused(*reason))
+                .with("reason", reason.name())
         });
         own.chain(malformed).chain(refused).collect()
     }

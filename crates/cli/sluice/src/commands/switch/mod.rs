@@ -73,10 +73,8 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
         return xdp::detach(args, &plan);
     }
     let role = role::of(args, &plan)?;
-    let metrics = MetricsOutlets::bind(
-        role::metrics(args, &plan, role),
-        args.metrics.report_metrics.as_deref(),
-    )?;
+    let metrics =
+        MetricsOutlets::bind(role::metrics(args, &plan, role), args.metrics.report_metrics.as_deref())?;
     let metrics_at = metrics.local();
     let mut state = StateFolder::open(role::state(args, &plan, role))?;
     let (driver, epoch) = driver(args, &plan, role, &mut state)?;

@@ -13,9 +13,9 @@ use super::report::{of_lanes, of_server};
 use super::serving::ServedTask;
 use crate::NetError;
 use crate::clock::Clock;
-use crate::metrics::WorkerMeter;
 use crate::udp::{Socket, Wait};
 use crate::worker::engine::{WantedRun, settings as of_worker};
+use crate::worker::metrics::WorkerMeter;
 use crate::worker::report::{Dropped, Served, WorkerReport};
 use crate::worker::run::ServiceEnd;
 use crate::worker::stopper::{StopOrder, Stopper};
@@ -370,7 +370,7 @@ impl LanesEngine {
         let Self { meter, served, machines, lanes, dropped, socket, .. } = self;
         meter.publish(|| {
             let (stats, ahead) = of_lanes(machines, lanes);
-            (served.counts(), stats, ahead, *dropped, socket.counts())
+            (*served, stats, ahead, *dropped, socket.counts())
         });
     }
 
