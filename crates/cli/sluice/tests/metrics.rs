@@ -8,7 +8,7 @@ mod strict;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use common::{Running, SMALL, command, json, sluice, stderr};
 use serde_json::Value;
@@ -58,10 +58,13 @@ fn sum(series: &Series, name: &str, part: &str) -> f64 {
 
 /// Starts a small rack without its load, with metrics at `at`, and waits until it is ready.
 fn rack(folder: &Path, at: SocketAddr) -> Running {
-    let plan = SMALL.split("[load]").next().expect("the rack's part");
+    rack_of(folder, at, SMALL.split("[load]").next().expect("the rack's part"))
+}
+
+fn rack_of(folder: &Path, at: SocketAddr, plan: &str) -> Running {
     std::fs::write(folder.join("small.toml"), plan).expect("written");
-    let up =
-        command(folder, &["up", "small.toml", "--metrics", &at.to_string()]).stderr(Stdio::piped()).spawn();
+    let at = at.to_string();
+    let up = command(folder, &["up", "small.toml", "--metrics", &at]).stderr(Stdio::piped()).spawn();
     let mut up = Running(up.expect("it starts"));
     let said = BufReader::new(up.0.stderr.take().expect("piped")).lines().map_while(Result::ok);
     let mut said = said.filter(|line| line.contains("workers are ready"));
@@ -109,6 +112,21 @@ fn one_port_has_what_status_says_and_what_each_process_counts() {
     assert_eq!(["switch", "worker w-1", "worker w-2"].map(up), [1.0; 3]);
     rack.ends_well();
     TcpStream::connect(at).expect_err("nothing listens any more");
+}
+
+#[test]
+fn a_plans_load_is_counted_beside_the_processes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = free_port();
+    let _rack = rack_of(folder.path(), at, &SMALL.replace("length = \"1s\"", "length = \"60s\""));
+    let series = wait_for(at, "replied", |series| {
+        sum(series, "sluice_client_tasks_ended_total", "process=\"load\",outcome=\"replied\"") > 0.0
+    });
+    let of_load = |name: &str| sum(&series, name, "process=\"load\"");
+    let replied = sum(&series, "sluice_client_tasks_ended_total", "outcome=\"replied\"");
+    assert_eq!(of_load("sluice_client_latency_seconds_count"), replied);
+    assert!(of_load("sluice_client_latency_seconds_sum") > of_load("sluice_client_service_seconds_sum"));
+    assert!(of_load("sluice_client_tasks_submitted_total") >= replied);
 }
 
 #[test]
@@ -181,4 +199,62 @@ fn a_switch_and_its_plan_say_where_the_metrics_are() {
     assert_eq!(series["sluice_controller_calls_refused_total{reason=\"name\"}"], 0.0);
     assert!(!series.keys().any(|key| key.contains("process=")), "{series:?}");
     switch.ends_well();
+}
+
+/// What Prometheus at `at` answers to a query: the value of each series.
+fn query(at: SocketAddr, query: &str) -> Vec<f64> {
+    let plain = |letter: &u8| letter.is_ascii_alphanumeric();
+    let escaped: String = query
+        .bytes()
+        .map(|byte| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect();
+    let Ok(mut stream) = TcpStream::connect(at) else { return Vec::new() };
+    let request = format!("GET /api/v1/query?query={escaped} HTTP/1.0\r\nHost: x\r\n\r\n");
+    let mut answer = String::new();
+    if stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut answer)).is_err() {
+        return Vec::new();
+    }
+    // It says 503 until it is ready.
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let Ok(answer) = serde_json::from_str::<Value>(body) else { return Vec::new() };
+    let series = answer["data"]["result"].as_array().cloned().unwrap_or_default();
+    series.iter().filter_map(|of| of["value"][1].as_str()?.parse().ok()).collect()
+}
+
+/// Needs the program `prometheus`, as Debian's package of that name has it.
+#[test]
+fn prometheus_reads_a_live_rack_and_its_rules_hold() {
+    let (folder, at, api) = (tempfile::tempdir().expect("a folder"), free_port(), free_port());
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus/rules.yml");
+    let config = format!(
+        "global: {{scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}}\n\
+         rule_files: [{rules}]\n\
+         scrape_configs: [{{job_name: sluice, static_configs: [{{targets: [\"{at}\"]}}]}}]\n"
+    );
+    std::fs::write(folder.path().join("prometheus.yml"), config).expect("written");
+    let prometheus = Command::new("prometheus")
+        .args(["--config.file=prometheus.yml", "--storage.tsdb.path=series"])
+        .arg(format!("--web.listen-address={api}"))
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(prometheus) = prometheus else {
+        return eprintln!("skipped: no prometheus is installed here (apt-get install prometheus)");
+    };
+    let mut prometheus = Running(prometheus);
+    let plan = SMALL.replace("length = \"1s\"", "length = \"60s\"");
+    let _rack = rack_of(folder.path(), at, &plan);
+    let mut seen = |text: &str, is_so: &dyn Fn(&[f64]) -> bool| {
+        let found = (0..MOST_LOOKS).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            is_so(&query(api, text))
+        });
+        assert!(found && prometheus.runs(), "{text}: {:?}", query(api, text));
+    };
+    seen("up", &|values| values == [1.0]);
+    seen("sluice_process_up", &|values| values.len() >= 3 && values.iter().all(|value| *value == 1.0));
+    seen("sum(rate(sluice_worker_tasks_served_total[10s]))", &|values| values.first() > Some(&1.0));
+    seen("sluice:client_latency_seconds:p99", &|values| values.first() > Some(&0.0));
+    seen("ALERTS{alertname=\"SluiceProcessDown\"}", &<[f64]>::is_empty);
 }

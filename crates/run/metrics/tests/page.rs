@@ -3,6 +3,8 @@
 use sluice_metrics::MetricFamily;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/metrics.md");
+/// The alerts and the board.
+const PROMETHEUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus");
 /// What the table begins after.
 const BEGIN: &str =
     "<!-- Written by a test: BLESS=1 cargo test -p sluice-metrics writes all below anew. -->\n";
@@ -41,6 +43,25 @@ fn the_page_shows_all_metrics() {
         std::fs::write(PAGE, now).expect("the page is ours");
     } else {
         assert!(page == now, "the tables have changed: BLESS=1 writes them anew");
+    }
+}
+
+/// The metrics in a text about them, without what histograms add.
+fn named_in(text: &str) -> Vec<&str> {
+    let words = text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+    let names = words.filter(|word| word.starts_with("sluice_"));
+    names.map(|name| name.strip_suffix("_bucket").unwrap_or(name)).collect()
+}
+
+#[test]
+fn alerts_and_board_know_no_other_metrics() {
+    let known: Vec<String> = MetricFamily::ALL.iter().map(|metric| metric.name()).collect();
+    for file in ["rules.yml", "board.json"] {
+        let text = std::fs::read_to_string(format!("{PROMETHEUS}/{file}")).expect("it is there");
+        let named = named_in(&text);
+        assert!(named.len() > 10, "{file}");
+        let other: Vec<_> = named.iter().filter(|name| !known.iter().any(|known| known == *name)).collect();
+        assert!(other.is_empty(), "{file}: {other:?}");
     }
 }
 
