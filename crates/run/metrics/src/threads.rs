@@ -71,13 +71,15 @@ impl ThreadMetrics {
             ended.add(&words, |at| self.counts[at].0.kind() == MetricKind::Counter);
         }
         let mut all = ended.clone();
-        live.iter().for_each(|words| all.add(words, |_| true));
+        for words in &*live {
+            all.add(words, |_| true);
+        }
         let counts = self.counts.iter().zip(all.counts).map(|((metric, label), value)| {
             let of = match metric.kind() {
                 MetricKind::Gauge => MetricSample::level(*metric, value as f64),
                 MetricKind::Counter | MetricKind::Histogram => MetricSample::count(*metric, value),
             };
-            label.into_iter().fold(of, |of, (name, value)| of.with(name, *value))
+            label.iter().fold(of, |of, (name, value)| of.with(name, *value))
         });
         let spans =
             self.spans.iter().zip(all.spans).map(|(metric, spans)| MetricSample::spans(*metric, spans));
