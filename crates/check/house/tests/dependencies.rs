@@ -12,7 +12,7 @@ const FLOORS: [&[&str]; 15] = [
     &["sluice-units", "sluice-dice"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-conformance", "sluice-events", "sluice-cores"],
-    &["sluice-fabric", "sluice-stats", "sluice-nodes", "sluice-rpc", "sluice-netem"],
+    &["sluice-fabric", "sluice-stats", "sluice-nodes", "sluice-rpc", "sluice-netem", "sluice-metrics"],
     &["sluice-workload", "sluice-net"],
     &["sluice-testbed"],
     &["sluice-models", "sluice-faults"],

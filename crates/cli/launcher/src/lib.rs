@@ -7,6 +7,7 @@
 pub mod bmv2;
 mod child;
 mod forwarding;
+mod metric_reports;
 mod network;
 pub mod parent;
 mod processes;
@@ -14,12 +15,14 @@ mod script;
 mod servers;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_net::ClientOptions;
 use sluice_net::client::SpineClients;
 use sluice_net::clock::Clock;
+use sluice_net::metrics::{ClientMetrics, MetricSource, MetricsOutlets, labelled};
 use sluice_netem::FaultPlan;
 use sluice_outcome::run::RunResult;
 use sluice_services::rocks;
@@ -38,6 +41,7 @@ use sluice_support::stop::Stop;
 use sluice_support::view::{Heading, View, ViewContent};
 use sluice_wire::{Nanos, TaskType};
 
+use metric_reports::MetricReports;
 use network::Network;
 use processes::{Files, Processes};
 use script::{FaultSchedule, Step};
@@ -60,6 +64,8 @@ pub struct UpSettings<'u> {
 /// An invalid plan, a process that died, or a gate that was not passed.
 pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<RunResult>> {
     let shown = ViewContent::fitting(args.output.quiet || args.output.json);
+    let outlets = MetricsOutlets::bind(plan.metrics, None)?;
+    let metrics_at = outlets.local();
     let logs = plan.out.join("logs");
     files::make(&logs)?;
     if let Some(folder) = &plan.rdma.pcap {
@@ -84,14 +90,18 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
             plan.out.join("logs").display()
         ));
     }
-    let mut processes = Processes::start(plan, files, network)?;
+    let reports = metrics_at.map(|_| MetricReports::of(plan)).transpose()?;
+    let of_load = metrics_at.and(plan.load.as_ref()).map(|_| ClientMetrics::default());
+    let _metrics = outlets.serve(sources(reports.as_ref(), of_load.as_ref()))?;
+    let mut processes = Processes::start(plan, files, network, reports)?;
     processes.wait_until_ready(stop)?;
     let (workers, controller) = (plan.workers.len(), processes.known_controller()?);
     let ready = match workers {
         0 => "the rack is ready for workers".to_owned(),
         workers => format!("{workers} workers are ready"),
     };
-    board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}"));
+    let metrics = metrics_at.map_or_else(String::new, |at| format!(", metrics at http://{at}/metrics"));
+    board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}{metrics}"));
     let reporter = Reporter::start(processes.controllers()?, board.clone())?;
     // A controller in a namespace cannot be reached from outside, so it is not announced.
     let all = processes::listed(&processes.known_controllers()?);
@@ -99,7 +109,9 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     let heading = Heading { what: title(plan), place: format!("controller at {controller}") };
     let view = View::start(shown, heading, board.clone(), stop.clone());
     let done = match plan.load.as_ref().zip(source) {
-        Some((load, source)) => run_load(plan, load, source, &mut processes, &board, stop).map(Some),
+        Some((load, source)) => {
+            run_load(plan, (load, of_load), source, &mut processes, &board, stop).map(Some)
+        }
         None => idle(&mut processes, &board, stop).map(|()| None),
     };
     drop(told);
@@ -112,6 +124,13 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     let Some(UpResult { result, tally, ended }) = done? else { return Ok(None) };
     results::tell(&result, &tally, Some(&plan.out), args.output.json, ended)?;
     Ok(Some(result))
+}
+
+/// What gives the metrics of all processes, and of the load in this one.
+fn sources(reports: Option<&MetricReports>, load: Option<&ClientMetrics>) -> Vec<Arc<dyn MetricSource>> {
+    let all = reports.map(|reports| -> Arc<dyn MetricSource> { Arc::new(reports.source()) });
+    let load = load.map(|load| labelled("process", "load".to_owned(), load.source()));
+    all.into_iter().chain(load).collect()
 }
 
 /// The measurements of a load, and the error that ended it early, if any; a signal is not an error.
@@ -167,14 +186,14 @@ fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()
 /// with the thread that started them. Returns the measurements whatever ends the run.
 fn run_load(
     plan: &Plan,
-    load: &LoadPlan,
+    (load, metrics): (&LoadPlan, Option<ClientMetrics>),
     source: Source,
     processes: &mut Processes<'_>,
     board: &Board,
     stop: &Stop,
 ) -> Outcome<UpResult> {
-    let client =
-        SpineClients::connect(&client_options(plan, processes)?, &processes.controllers()?, plan.seed)?;
+    let options = ClientOptions { metrics, ..client_options(plan, processes)? };
+    let client = SpineClients::connect(&options, &processes.controllers()?, plan.seed)?;
     let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
     let started = SystemTime::now();
     let mut target = LoadTarget::new(client, types.collect(), load.budgets_of_mix());

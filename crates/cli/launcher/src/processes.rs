@@ -17,6 +17,7 @@ use sluice_support::stop::Stop;
 
 use super::child::Child;
 use super::forwarding::Forwarding;
+use super::metric_reports::MetricReports;
 use super::network::{Network, RackPart};
 use super::servers;
 
@@ -46,6 +47,8 @@ pub(super) struct Processes<'p> {
     starts: Vec<u32>,
     workers: Vec<Option<Child>>,
     at: Addresses,
+    /// Where the processes report their metrics, if anybody wants these.
+    reports: Option<MetricReports>,
 }
 
 /// The files of the processes.
@@ -87,7 +90,12 @@ struct Listening {
 
 impl<'p> Processes<'p> {
     /// Starts all processes, each in its place in the network.
-    pub(super) fn start(plan: &'p Plan, files: Files, network: Network) -> Outcome<Self> {
+    pub(super) fn start(
+        plan: &'p Plan,
+        files: Files,
+        network: Network,
+        reports: Option<MetricReports>,
+    ) -> Outcome<Self> {
         let at = Addresses {
             switch: plan.switch.listen,
             beside_switch: if plan.switch.controller_apart { None } else { plan.switch.control },
@@ -118,6 +126,7 @@ impl<'p> Processes<'p> {
             starts,
             workers,
             at,
+            reports,
         };
         rack.start_again(&Target::Switch)?;
         for spine in 2..=plan.spines() {
@@ -431,6 +440,11 @@ impl<'p> Processes<'p> {
 
     fn start_child(&self, name: &str, who: RackPart<'_>, mut args: Vec<String>) -> Outcome<Child> {
         args.extend(["--parent".to_owned(), std::process::id().to_string()]);
+        if let Some(reports) = &self.reports {
+            let is_server = matches!(who, RackPart::Server(_));
+            let process = if is_server { format!("server {name}") } else { name.to_owned() };
+            args.extend(reports.args(&process));
+        }
         let start = || Child::start(name, &self.files.program, &args, &self.files.logs);
         self.network.within(self.plan, who, start)?
     }

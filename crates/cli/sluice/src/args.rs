@@ -156,6 +156,10 @@ pub(crate) struct UpArgs {
     /// Write what the switch writes into servers' memory into captures for Wireshark (RoCE), in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with = "sweep")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Serve what all processes of the rack count for Prometheus on this address, at /metrics, instead of the
+    /// plan's.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, conflicts_with = "sweep")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Run the plan a second time, on plain pools of threads over one queue each in place of its servers of
     /// many cores, and hold the p99 of the most important tasks to theirs.
     #[arg(long, conflicts_with = "sweep")]
@@ -240,6 +244,8 @@ pub(crate) struct SwitchArgs {
     #[arg(long, hide = true, value_name = "ADDRESS", requires = "leaf", value_parser = units::address)]
     pub(crate) behind: Option<SocketAddr>,
     #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
+    #[command(flatten)]
     pub(crate) tls: TlsArgs,
     #[command(flatten)]
     pub(crate) guard: GuardArgs,
@@ -248,6 +254,17 @@ pub(crate) struct SwitchArgs {
     pub(crate) parent: Option<u32>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// Where the metrics of a process go.
+#[derive(Debug, Args)]
+pub(crate) struct MetricsArgs {
+    /// Serve what the process counts for Prometheus on this address, at /metrics.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Report the same to `sluice up`, at this Unix socket.
+    #[arg(long, hide = true, value_name = "PATH")]
+    pub(crate) report_metrics: Option<PathBuf>,
 }
 
 /// Who may call what is served.
@@ -283,6 +300,8 @@ pub(crate) struct ControllerCommandArgs {
     /// The scheduler instead of the plan's: what the switch was told.
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Vec<String>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) guard: GuardArgs,
     #[command(flatten)]
@@ -361,6 +380,8 @@ pub(crate) struct ServerCommandArgs {
     /// Write every RoCE packet that comes and goes into this file, for tshark or Wireshark.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     /// Keep the thread on this core.
     #[arg(long, value_name = "CORE")]
     pub(crate) pin: Option<usize>,

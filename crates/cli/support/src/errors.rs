@@ -3,6 +3,7 @@
 use sluice_bmv2::Bmv2Error;
 use sluice_kernel::KernelError;
 use sluice_net::NetError;
+use sluice_net::metrics::MetricsError;
 use sluice_netem::FaultRatesError;
 use sluice_rpc::RpcError;
 use sluice_study::StudyError;
@@ -19,6 +20,12 @@ impl From<NetError> for Failure {
 
 impl From<RpcError> for Failure {
     fn from(why: RpcError) -> Self {
+        NetError::from(why).into()
+    }
+}
+
+impl From<MetricsError> for Failure {
+    fn from(why: MetricsError) -> Self {
         NetError::from(why).into()
     }
 }

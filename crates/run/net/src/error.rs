@@ -58,6 +58,9 @@ pub enum NetError {
         what: &'static str,
         why: &'static str,
     },
+    /// Metrics cannot be served: follow the text.
+    #[error(transparent)]
+    Metrics(#[from] sluice_metrics::MetricsError),
     /// The adaptive agent cannot start: follow the text.
     #[error("adaptive agent: {0}")]
     Agent(#[from] sluice_host::agent::AgentError),
@@ -116,6 +119,7 @@ impl NetError {
     pub const fn is_bad_input(&self) -> bool {
         match self {
             Self::Rpc(why) => why.is_bad_input(),
+            Self::Metrics(why) => why.is_bad_input(),
             Self::Socket { .. } | Self::Thread { .. } | Self::Random { .. } => false,
             _ => true,
         }

@@ -12,6 +12,7 @@ mod error;
 pub mod exit;
 pub mod first;
 mod identity;
+pub mod metrics;
 mod parts;
 mod payloads;
 pub mod pin;

@@ -31,6 +31,7 @@ use crate::NetError;
 use crate::agent::LINES_FILE;
 use crate::exit::Kind;
 use crate::first::FirstPacket;
+use crate::metrics::{MetricsOutlets, ServedMetrics, WorkerMetrics};
 use crate::served::{LANE_CORES_MAX, LANE_DEPTH, LANE_DEPTH_MAX, ServedSlice};
 use crate::service::Service;
 use crate::udp::Waiting;
@@ -139,6 +140,12 @@ pub struct WorkerArgs {
     /// Seeds the faults.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Serve what the worker counts for Prometheus on this address, at /metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<SocketAddr>,
+    /// Report the same to a launcher, at this Unix socket.
+    #[arg(long, hide = true, value_name = "PATH")]
+    pub report_metrics: Option<PathBuf>,
     /// Print the summary as JSON on stdout.
     #[arg(long)]
     pub json: bool,
@@ -335,7 +342,9 @@ pub fn serve<S: Service>(args: &WorkerArgs, service: S) -> Result<WorkerReport, 
         let why = "it has one instance, and each task there needs its own (`serve_on_cores`)";
         return Err(NetError::NotForCores { what: "service such as this program's", why });
     }
-    let worker = Worker::new(&args.options()?, service)?;
+    let mut options = args.options()?;
+    let _served = serve_metrics(args, &mut options)?;
+    let worker = Worker::new(&options, service)?;
     stop_on_signals(worker.stopper())?;
     worker.run()
 }
@@ -349,10 +358,21 @@ pub fn serve_on_cores<S: Service + 'static>(
     args: &WorkerArgs,
     make: impl Fn() -> S + Send + Sync + 'static,
 ) -> Result<WorkerReport, NetError> {
-    let Some(options) = args.lane_options()? else { return serve(args, make()) };
+    let Some(mut options) = args.lane_options()? else { return serve(args, make()) };
+    let _served = serve_metrics(args, &mut options.worker)?;
     let server = LaneServer::new(&options, make)?;
     stop_on_signals(server.stopper())?;
     server.run()
+}
+
+/// Serves what a worker counts if its flags want that. An address that cannot be had ends the worker before
+/// it registers.
+fn serve_metrics(args: &WorkerArgs, options: &mut WorkerOptions) -> Result<ServedMetrics, NetError> {
+    let outlets = MetricsOutlets::bind(args.metrics, args.report_metrics.as_deref())?;
+    let metrics = outlets.are_wanted().then(WorkerMetrics::default);
+    let sources = metrics.iter().map(WorkerMetrics::source).collect();
+    options.metrics = metrics;
+    Ok(outlets.serve(sources)?)
 }
 
 /// Sends log lines to stderr, in colour only on a terminal; with `quiet`, errors only.

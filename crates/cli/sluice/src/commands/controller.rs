@@ -2,10 +2,12 @@
 //! several spines that do.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::thread;
 
 use serde_json::json;
 use sluice_launcher::parent;
+use sluice_net::metrics::{MetricSource, MetricsOutlets, labelled};
 use sluice_net::program::{CONTROLLER_DEFAULT, log, read_anew_on_hangup};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan, SwitchRole};
@@ -19,7 +21,7 @@ use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_above, sta
 use sluice_switchd::rpc::RpcServer;
 use sluice_wire::Endpoint;
 
-use super::{LOOK_EVERY, control_plan, guard, reached_at};
+use super::{LOOK_EVERY, control_plan, guard, reached_at, with_metrics};
 use crate::args::ControllerCommandArgs;
 
 /// Runs until a signal.
@@ -29,8 +31,11 @@ pub(crate) fn run(args: &ControllerCommandArgs) -> Outcome<()> {
     read_anew_on_hangup()?;
     log(args.output.quiet);
     let plan = plan(args)?;
+    let metrics = MetricsOutlets::bind(args.metrics.metrics, args.metrics.report_metrics.as_deref())?;
+    let metrics_at = metrics.local();
     let servers = start(args, &plan)?;
-    print_addresses(args, &servers)?;
+    let _metrics = metrics.serve(sources(&servers))?;
+    print_addresses(args, &servers, metrics_at)?;
     let reached: Vec<_> = servers.iter().map(|server| reached_at(server, &args.guard)).collect();
     let alone = args.parent.is_none();
     let _told = alone.then(|| RackFile::running(&plan.name, &reached.join(",")));
@@ -97,12 +102,27 @@ fn options(args: &ControllerCommandArgs, plan: &Plan, switch: usize) -> Outcome<
     })
 }
 
+/// What gives the metrics of all controllers; those above several spines have the label `spine`.
+fn sources(servers: &[RpcServer]) -> Vec<Arc<dyn MetricSource>> {
+    let several = servers.len() > 1;
+    let of_spine = |(spine, server): (usize, &RpcServer)| {
+        let named = move |source| if several { labelled("spine", spine.to_string(), source) } else { source };
+        server.metrics().into_iter().map(named).collect::<Vec<_>>()
+    };
+    (1..).zip(servers).flat_map(of_spine).collect()
+}
+
 /// Prints the address of the controller; with several spines, one for each.
-fn print_addresses(args: &ControllerCommandArgs, servers: &[RpcServer]) -> Outcome<()> {
+fn print_addresses(
+    args: &ControllerCommandArgs,
+    servers: &[RpcServer],
+    metrics: Option<SocketAddr>,
+) -> Outcome<()> {
     let controls: Vec<_> = servers.iter().map(RpcServer::local).collect();
     if args.output.json {
         let (schema, control) = ("sluice.listening.v1", controls[0]);
-        print::line(json!({ "schema": schema, "control": control, "controls": controls }))?;
+        let line = json!({ "schema": schema, "control": control, "controls": controls });
+        print::line(with_metrics(line, metrics))?;
     } else if !args.output.quiet {
         let controls: Vec<_> = controls.iter().map(ToString::to_string).collect();
         print::to_stderr(format_args!(

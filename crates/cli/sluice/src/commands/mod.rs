@@ -101,3 +101,11 @@ fn reached_at(server: &RpcServer, args: &GuardArgs) -> String {
     let scheme = if args.certificate.is_some() { "https://" } else { "" };
     format!("{scheme}{}", server.local())
 }
+
+/// What a process prints when it listens, with the address of its metrics if it serves any.
+fn with_metrics(mut line: serde_json::Value, at: Option<std::net::SocketAddr>) -> serde_json::Value {
+    if let Some(at) = at {
+        line["metrics"] = at.to_string().into();
+    }
+    line
+}

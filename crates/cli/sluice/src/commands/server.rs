@@ -7,6 +7,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sluice_launcher::parent;
 use sluice_net::agent::{AgentOptions, LINES, LINES_FILE, Lines, RunningAgent, start_agent};
+use sluice_net::metrics::{MetricsOutlets, ServerMetrics};
 use sluice_net::program::{log, read_anew_on_hangup};
 use sluice_net::rdma::Mtu;
 use sluice_net::server::{Server, ServerOptions, ServerStopper};
@@ -17,6 +18,7 @@ use sluice_support::plan::{Changes, Plan};
 use sluice_support::policies;
 use sluice_support::print;
 
+use super::with_metrics;
 use crate::args::ServerCommandArgs as Args;
 
 /// Runs until a signal.
@@ -24,13 +26,18 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     parent::die_with(args.parent)?;
     log(args.output.quiet);
     let plan = plan(args)?;
-    let options = options(args, &plan)?;
+    let mut options = options(args, &plan)?;
+    let outlets = MetricsOutlets::bind(args.metrics.metrics, args.metrics.report_metrics.as_deref())?;
+    let metrics_at = outlets.local();
+    options.metrics = outlets.are_wanted().then(ServerMetrics::default);
+    let _metrics = outlets.serve(options.metrics.iter().map(ServerMetrics::source).collect())?;
     let server = Server::new(&options)?;
     let _agent = agent(&plan, &options)?;
     stop_on_signals(server.stopper())?;
     read_anew_on_hangup()?;
     if args.output.json {
-        print::line(json!({ "schema": "sluice.listening.v1", "roce": server.local() }))?;
+        let line = json!({ "schema": "sluice.listening.v1", "roce": server.local() });
+        print::line(with_metrics(line, metrics_at))?;
     }
     let report = server.run()?;
     print::to_stderr(&report);

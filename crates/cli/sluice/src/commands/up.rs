@@ -55,6 +55,7 @@ fn plan(args: &UpArgs) -> Outcome<Plan> {
         length: args.length,
         budget: args.budget,
         within: args.within.clone(),
+        metrics: args.metrics,
         racks: args.racks,
         spines: args.spines,
         ..Changes::default()

@@ -32,6 +32,8 @@ pub struct Changes {
     pub listen: Option<SocketAddr>,
     /// The address of the controller.
     pub control: Option<SocketAddr>,
+    /// Where `sluice up` serves metrics.
+    pub metrics: Option<SocketAddr>,
     /// Whether the controller runs in a process of its own, in addition to what the plan says.
     pub controller_apart: bool,
     pub out: Option<PathBuf>,
@@ -84,6 +86,7 @@ impl Plan {
         self.switch.listen = listen.or(self.switch.listen);
         self.switch.control = control.or(self.switch.control);
         self.switch.controller_apart |= controller_apart;
+        self.metrics = changes.metrics.or(self.metrics);
         self.change_folders(changes);
         self.change_load(changes)?;
         super::racks::check(&self).map_err(Failure::bad_input)?;

@@ -3,6 +3,7 @@
 //! are written, too: the written plan keeps its meaning if a default changes.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,6 +59,8 @@ struct PlanForm {
     out: Option<PathBuf>,
     #[serde(default, serialize_with = "keys::some_path")]
     state: Option<PathBuf>,
+    #[serde(default, with = "keys::some_text", skip_serializing_if = "Option::is_none")]
+    metrics: Option<SocketAddr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     racks: Option<RacksPlan>,
     #[serde(default)]
@@ -170,6 +173,7 @@ impl PlanForm {
             seed: self.seed,
             dilation: self.dilation,
             faults: self.faults,
+            metrics: self.metrics,
             racks: self.racks,
             switch: self.switch,
             rdma: self.rdma,
@@ -184,7 +188,7 @@ impl PlanForm {
     }
 
     fn of(plan: &Plan) -> Self {
-        let Plan { name, policy, seed, dilation, state, out, faults, switch, rdma, .. } = plan;
+        let Plan { name, policy, seed, dilation, state, out, faults, metrics, switch, rdma, .. } = plan;
         let Plan { types, racks, slices, workers, rocksdb, load, events, .. } = plan;
         Self {
             name: name.clone(),
@@ -192,6 +196,7 @@ impl PlanForm {
             seed: *seed,
             dilation: *dilation,
             faults: faults.clone(),
+            metrics: *metrics,
             out: Some(out.clone()),
             state: Some(state.clone()),
             racks: *racks,

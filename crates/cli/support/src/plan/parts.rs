@@ -48,6 +48,8 @@ pub struct Plan {
     pub out: PathBuf,
     /// The faults of every socket, in the form that [`sluice_netem::Rates`] reads.
     pub faults: Option<String>,
+    /// Where `sluice up` serves the metrics of all that it runs, if it does.
+    pub metrics: Option<SocketAddr>,
     /// The racks, if they are below a spine.
     pub racks: Option<RacksPlan>,
     /// The switch and its controller.
@@ -94,6 +96,9 @@ pub struct SwitchPlan {
     /// Where the controller is asked.
     #[serde(with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub control: Option<SocketAddr>,
+    /// Where the switch's process serves metrics; `sluice up` has a key of its own.
+    #[serde(with = "keys::some_text", skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
     /// Whether the controller runs in a process of its own.
     pub controller_apart: bool,
     /// Tasks that can wait in each slice's ring; a power of two.
@@ -125,6 +130,7 @@ impl Default for SwitchPlan {
             runtime: TableServer::Thrift,
             listen: None,
             control: None,
+            metrics: None,
             controller_apart: false,
             tasks_per_slice: 8_192,
             tokens_per_slice: 4_096,

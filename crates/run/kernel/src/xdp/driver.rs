@@ -133,6 +133,8 @@ impl XdpDriver {
     fn run(mut self) -> Result<(), KernelError> {
         let (mut off_link, mut superseded) = (0, 0);
         let mut servers_sought = Nanos(0);
+        // What the program counted before this process began.
+        self.handle.counters().take_over(&OWN, &self.switch.totals()?);
         while !self.handle.is_stopped() {
             off_link += self.socket.receive(Wait::Until(monotonic() + LOOK_EVERY))? as u64;
             let mut broken = None;

@@ -14,6 +14,7 @@ use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_l
 
 use super::ended::{Completion, EndedTask, Outcome, RefusedWhy};
 use super::joining::Joining;
+use super::metrics::ClientMeter;
 use super::shared::{ClientReport, ClientShared, Command, Task};
 use super::submit_gate::{LANES, lane};
 use crate::NetError;
@@ -71,6 +72,7 @@ pub(super) struct Parts {
     pub(super) hello: ClientHello,
     pub(super) shared: Arc<ClientShared>,
     pub(super) joining: Sender<Joining>,
+    pub(super) meter: ClientMeter,
 }
 
 impl Engine {
@@ -86,7 +88,10 @@ impl Engine {
             waiting: 0,
             expire_at: Nanos(0),
             actions: Vec::new(),
-            effects: Effects::new(parts.settings.outstanding_max as usize, parts.first_max, parts.hello.at),
+            effects: Effects {
+                meter: parts.meter,
+                ..Effects::new(parts.settings.outstanding_max as usize, parts.first_max, parts.hello.at)
+            },
             labels: Vec::new(),
             behind: Vec::new(),
             closing: false,
@@ -104,6 +109,7 @@ impl Engine {
         self.shared.room.close();
         self.client.tick(Nanos(u64::MAX), &self.settings, &mut self.actions);
         self.perform(Nanos(0), &[]);
+        self.publish();
         self.shared.over.store(true, Ordering::SeqCst);
         self.shared.drain();
         worked.and_then(|()| self.leave()).map(|()| self.report())
@@ -131,6 +137,7 @@ impl Engine {
             self.perform(now, &[]);
             self.send_waiting();
             self.report_floor(now);
+            self.publish();
             let idle = self.client.outstanding() == 0 && self.waiting == 0;
             if self.aborted || (self.closing && idle) {
                 return Ok(());
@@ -284,7 +291,9 @@ impl Engine {
             return Some(task);
         }
         task.completion.sent();
-        self.effects.completions.put(tag, task.completion);
+        self.effects
+            .completions
+            .put(tag, SentTask { completion: task.completion, submitted: task.submitted });
         self.perform_first(now, &[]);
         None
     }
@@ -334,6 +343,19 @@ impl Engine {
         }
     }
 
+    /// Makes what was counted visible to whoever reads the metrics.
+    fn publish(&mut self) {
+        let Self { client, waiting, socket, effects, .. } = self;
+        let unreadable = effects.unreadable;
+        effects.meter.publish(|| ClientReport {
+            tasks: client.stats(),
+            outstanding: client.outstanding(),
+            waiting: *waiting,
+            unreadable,
+            socket: socket.counts(),
+        });
+    }
+
     /// Tells the controller the oldest outstanding sequence number. The search for it takes time in
     /// proportion to the tasks, so it does not run in each round.
     fn report_floor(&mut self, now: Nanos) {
@@ -379,6 +401,7 @@ struct Effects {
     ended: bool,
     /// Tasks that are about to leave in one packet.
     bundle: Bundle,
+    meter: ClientMeter,
 }
 
 impl Effects {
@@ -395,6 +418,7 @@ impl Effects {
             renew: false,
             ended: false,
             bundle: Bundle::new(1),
+            meter: ClientMeter::new(None),
         }
     }
 
@@ -437,7 +461,10 @@ impl Effects {
                     self.ended = true;
                     let sent = attempts > 0;
                     let outcome = Outcome::new(&outcome, self.replied(&outcome, bytes));
-                    if let Some(completion) = self.completions.take(tag) {
+                    if let Some(SentTask { completion, submitted }) = self.completions.take(tag) {
+                        if let Outcome::Reply(reply) = &outcome {
+                            self.meter.replied(at.since(submitted), reply);
+                        }
                         completion.tell(EndedTask { task: sent.then_some(task), attempts, at, outcome });
                     }
                 }
@@ -505,10 +532,16 @@ fn bytes<'a>(packet: &'a Packet, body: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
+/// A task that was sent and has not ended.
+struct SentTask {
+    completion: Completion,
+    submitted: Nanos,
+}
+
 /// The completions of the tasks that were sent, by tag.
 #[derive(Default)]
 struct Completions {
-    completions: Vec<Option<Completion>>,
+    completions: Vec<Option<SentTask>>,
     free: Vec<u64>,
 }
 
@@ -518,16 +551,16 @@ impl Completions {
         self.free.last().copied().unwrap_or(self.completions.len() as u64)
     }
 
-    fn put(&mut self, tag: u64, completion: Completion) {
+    fn put(&mut self, tag: u64, task: SentTask) {
         if self.free.pop().is_none() {
             self.completions.push(None);
         }
-        self.completions[tag as usize] = Some(completion);
+        self.completions[tag as usize] = Some(task);
     }
 
-    fn take(&mut self, tag: u64) -> Option<Completion> {
-        let completion = self.completions.get_mut(tag as usize)?.take()?;
+    fn take(&mut self, tag: u64) -> Option<SentTask> {
+        let task = self.completions.get_mut(tag as usize)?.take()?;
         self.free.push(tag);
-        Some(completion)
+        Some(task)
     }
 }

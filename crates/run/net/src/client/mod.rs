@@ -7,6 +7,7 @@
 mod ended;
 mod engine;
 mod joining;
+mod metrics;
 mod shared;
 mod spine_clients;
 mod submit_gate;
@@ -31,6 +32,7 @@ use sluice_wire::{Incarnation, Nanos, Serial, TASK_BYTES_MAX, TaskType, first_by
 pub use sluice_host::client::Urgency;
 
 pub use ended::{CutOff, EndedTask, Outcome, PendingTask, RefusedWhy, TaskReply, UnknownWhy};
+pub use metrics::ClientMetrics;
 pub use shared::ClientReport;
 pub use spine_clients::SpineClients;
 pub use task_spec::{RequiredLabels, TaskSpec};
@@ -43,6 +45,7 @@ use crate::udp::{Socket, SocketOptions, Waiting};
 use ended::Completion;
 use engine::{Engine, Parts};
 pub use joining::{Joining, wait_until_joined};
+use metrics::ClientMeter;
 use shared::{ClientShared, Command, Task};
 use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
@@ -74,6 +77,9 @@ pub struct ClientOptions {
     pub pin: Option<usize>,
     /// The injected faults.
     pub faults: FaultPlan,
+    /// Where the client counts for Prometheus, if anybody wants that. Clients with clones of one value are
+    /// counted together.
+    pub metrics: Option<ClientMetrics>,
 }
 
 impl ClientOptions {
@@ -98,6 +104,7 @@ impl ClientOptions {
             waiting: Waiting::default(),
             pin: None,
             faults: FaultPlan::none(),
+            metrics: None,
         }
     }
 
@@ -178,8 +185,16 @@ impl Client {
         let (joining, joined) = mpsc::channel();
         let settings = ClientSettings::dilated(options.dilation.into());
         let first_max = first_bytes_max(options.datagram_max);
-        let parts =
-            Parts { socket, settings, first_max, registrar, hello, shared: Arc::clone(&shared), joining };
+        let parts = Parts {
+            socket,
+            settings,
+            first_max,
+            registrar,
+            hello,
+            shared: Arc::clone(&shared),
+            joining,
+            meter: ClientMeter::new(options.metrics.as_ref()),
+        };
         let thread = start(options.pin, parts)?;
         let client = Self {
             shared,
@@ -341,13 +356,14 @@ impl Client {
         completion: impl FnOnce() -> (Completion, T),
     ) -> Result<T, SubmitError> {
         self.check(bytes)?;
-        let after =
-            |span: Duration| self.clock.now() + Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
-        let begin_by = spec.budget.map(after);
+        let nanos = |span: Duration| Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+        let begin_by = spec.budget.map(|budget| self.clock.now() + nanos(budget));
         place(spec.of)?;
-        let deadline = after(deadline);
+        let submitted = self.clock.now();
+        let deadline = submitted + nanos(deadline);
         let (completion, waits) = completion();
-        let task = Task { spec, bytes: bytes.to_vec(), deadline, begin_by, retry: self.retry, completion };
+        let (bytes, retry) = (bytes.to_vec(), self.retry);
+        let task = Task { spec, bytes, submitted, deadline, begin_by, retry, completion };
         self.command(Command::Task(task));
         Ok(waits)
     }

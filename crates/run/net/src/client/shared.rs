@@ -67,6 +67,7 @@ pub(super) enum Command {
 pub(super) struct Task {
     pub(super) spec: TaskSpec,
     pub(super) bytes: Vec<u8>,
+    pub(super) submitted: Nanos,
     pub(super) deadline: Nanos,
     /// The time after which the task is not worth beginning.
     pub(super) begin_by: Option<Nanos>,

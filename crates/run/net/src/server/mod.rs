@@ -10,6 +10,7 @@
 //! Left out: more than one queue pair, and more than one switch.
 
 mod line;
+mod metrics;
 mod rings;
 
 use std::fmt;
@@ -30,6 +31,8 @@ use crate::pin::pin_thread;
 use crate::rdma::{Capture, Receiver};
 use crate::udp::{SocketOptions, Wait, Waiting, Waker};
 pub use line::PairLine;
+use metrics::ServerMeter;
+pub use metrics::ServerMetrics;
 use rings::Rings;
 pub use rings::ring_file;
 use sluice_netem::FaultPlan;
@@ -67,6 +70,8 @@ pub struct ServerOptions {
     pub pin: Option<usize>,
     /// The injected faults.
     pub faults: FaultPlan,
+    /// Where the server counts for Prometheus, if anybody wants that.
+    pub metrics: Option<ServerMetrics>,
 }
 
 impl ServerOptions {
@@ -94,6 +99,7 @@ impl ServerOptions {
             waiting: Waiting::default(),
             pin: None,
             faults: FaultPlan::none(),
+            metrics: None,
         }
     }
 }
@@ -115,6 +121,7 @@ pub struct Server {
     was_in: bool,
     began: Nanos,
     reconnected: u32,
+    meter: ServerMeter,
 }
 
 /// Ends a server from any thread.
@@ -185,6 +192,7 @@ impl Server {
             connected: None,
             was_in: false,
             reconnected: 0,
+            meter: ServerMeter::new(options.metrics.as_ref()),
         })
     }
 
@@ -212,6 +220,8 @@ impl Server {
             self.receiver.step(Wait::Forever)?;
             self.take_registrations()?;
             self.reconnect()?;
+            let rings = (self.hello.rings.len(), self.rings.bytes());
+            self.meter.publish(self.receiver.counts(), self.reconnected, rings);
         }
         self.leave()?;
         Ok(self.report())

@@ -14,6 +14,7 @@ use sluice_wire::{
 
 use super::agent_reporter::AgentReporter;
 use super::early::Listener;
+use super::metrics::WorkerMeter;
 use super::options::WorkerOptions;
 use super::recent::RecentMeter;
 use super::report::{Dropped, Served, WorkerReport, report};
@@ -62,6 +63,7 @@ pub(super) struct Engine<S> {
     began: Nanos,
     dilation: u32,
     recent: RecentMeter,
+    meter: WorkerMeter,
     /// If the capacity is measured: what had been served when it was last reported.
     measured: Option<Served>,
     said: LoggedRegistration,
@@ -126,6 +128,7 @@ impl<S: Service> Engine<S> {
             began,
             measured,
             recent: RecentMeter::new(began),
+            meter: WorkerMeter::new(options.metrics.as_ref()),
             said: LoggedRegistration::default(),
         }
     }
@@ -187,6 +190,7 @@ impl<S: Service> Engine<S> {
         }
         self.serve();
         self.report_recent(now);
+        self.publish();
         Ok(false)
     }
 
@@ -295,6 +299,13 @@ impl<S: Service> Engine<S> {
         self.renew_with_depth(depth);
     }
 
+    /// Makes what was counted visible to whoever reads the metrics.
+    fn publish(&mut self) {
+        let Self { meter, served, machine, effects, dropped, socket, .. } = self;
+        let ahead = (effects.slots.copied, effects.slots.missed);
+        meter.publish(|| (*served, machine.stats(), ahead, *dropped, socket.counts()));
+    }
+
     /// Updates the depth in the renewals: the controller heard it from the agent, and must not hear another
     /// one.
     fn renew_with_depth(&mut self, depth: u8) {
@@ -312,7 +323,9 @@ impl<S: Service> Engine<S> {
         self.served.failed += u64::from(ended == ServiceEnd::Failed);
         self.served.panicked += u64::from(ended == ServiceEnd::Panicked);
         self.served.busy = self.served.busy + now.since(started);
-        self.recent.ended(started, now.since(started), self.machine.waited(slot, started));
+        let waited = self.machine.waited(slot, started);
+        self.recent.ended(started, now.since(started), waited);
+        self.meter.ended(now.since(started), waited);
         let status = ended.status();
         if let Some((reporter, sample)) = self.reporter.as_mut().zip(self.machine.sample(now, started)) {
             reporter.ended(now, &sample);

@@ -7,6 +7,7 @@ use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 
 use super::ServerMemory;
+use super::metrics::WorkerMetrics;
 use crate::NetError;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
 
@@ -47,6 +48,8 @@ pub struct WorkerOptions {
     pub pin: Option<usize>,
     /// The injected faults.
     pub faults: FaultPlan,
+    /// Where the worker counts for Prometheus, if anybody wants that.
+    pub metrics: Option<WorkerMetrics>,
 }
 
 impl WorkerOptions {
@@ -77,6 +80,7 @@ impl WorkerOptions {
             waiting: Waiting::default(),
             pin: None,
             faults: FaultPlan::none(),
+            metrics: None,
         }
     }
 }

@@ -8,6 +8,8 @@
 mod handle;
 mod leaf;
 mod link;
+mod metrics;
+mod note_counts;
 mod pod_registry;
 mod runner;
 mod service;

@@ -18,6 +18,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::link::{Batch, ConnectionId, Link, SwitchEvent};
+use super::note_counts::NoteCounts;
 
 /// Steps of one batch; the switch takes them without a packet in between.
 const BATCH_MAX: usize = 256;
@@ -84,19 +85,23 @@ pub(super) enum NoteContent {
 
 /// The channel to all subscribers of notes.
 #[derive(Clone)]
-pub(super) struct NoteSink(broadcast::Sender<TimedNote>);
+pub(super) struct NoteSink {
+    to: broadcast::Sender<TimedNote>,
+    counts: NoteCounts,
+}
 
 impl NoteSink {
-    pub(super) fn new(sender: broadcast::Sender<TimedNote>) -> Self {
-        Self(sender)
+    pub(super) fn new(to: broadcast::Sender<TimedNote>, counts: NoteCounts) -> Self {
+        Self { to, counts }
     }
 
     pub(super) fn listen(&self) -> broadcast::Receiver<TimedNote> {
-        self.0.subscribe()
+        self.to.subscribe()
     }
 
     fn note(&self, note: Note) {
         tracing::info!("{note}");
+        self.counts.count(&note);
         self.tell(NoteContent::Note(note));
     }
 
@@ -112,7 +117,7 @@ impl NoteSink {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         // Sending fails if there is no subscriber, which is no error.
-        let _ = self.0.send(TimedNote { at_unix_ns, what });
+        let _ = self.to.send(TimedNote { at_unix_ns, what });
     }
 }
 

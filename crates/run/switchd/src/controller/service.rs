@@ -22,6 +22,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::handle::RunnerHandle;
 use super::link::Source;
+use super::note_counts::kind;
 use super::pod_registry::PodRegistry;
 use super::runner::{Command, ControllerSnapshot, HeldRow, NotOwn, NoteContent, NoteSink, Report, TimedNote};
 use crate::rpc::refused::{Reason, Refused};
@@ -349,36 +350,6 @@ fn step(note: &Note) -> Option<v1::SliceStep> {
         _ => return None,
     };
     Some(v1::SliceStep { slice: slice.clone(), depth: (*depth).into(), lending })
-}
-
-/// One word that names the note's kind, for programs.
-fn kind(note: &Note) -> &'static str {
-    match note {
-        Note::WorkerJoined { .. } => "worker-joined",
-        Note::WorkerDied { .. } => "worker-died",
-        Note::WorkerLeft { .. } => "worker-left",
-        Note::WorkerMoved { .. } => "worker-moved",
-        Note::WorkerLent { .. } => "worker-lent",
-        Note::DepthsEvened { .. } => "depths-evened",
-        Note::ClientJoined { .. } => "client-joined",
-        Note::ClientLeft { .. } => "client-left",
-        Note::ClientDied { .. } => "client-died",
-        Note::ServerJoined { .. } => "server-joined",
-        Note::ServerLeft { .. } => "server-left",
-        Note::ServerDied { .. } => "server-died",
-        Note::SliceOpened { .. } => "slice-opened",
-        Note::SliceClosed { .. } => "slice-closed",
-        Note::ClassOpened { .. } => "class-opened",
-        Note::ClassClosed { .. } => "class-closed",
-        Note::SwitchUp { .. } => "switch-up",
-        Note::SwitchRestarted { .. } => "switch-restarted",
-        Note::SwitchDown => "switch-down",
-        Note::ReadBack { .. } => "read-back",
-        Note::SwitchConfused => "switch-confused",
-        Note::SwitchTooSmall => "switch-too-small",
-        Note::Superseded { .. } => "superseded",
-        Note::Stalled { .. } => "stalled",
-    }
 }
 
 /// Logs an operator's request and its result.

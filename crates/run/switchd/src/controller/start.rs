@@ -9,6 +9,8 @@ use tonic::service::Routes;
 
 use super::handle::RunnerHandle;
 use super::link::{Link, Source, SwitchLink};
+use super::metrics::ControllerMetrics;
+use super::note_counts::NoteCounts;
 use super::pod_registry::PodRegistry;
 use super::runner::{Command, ControllerObserver, NoteSink, Runner};
 use super::service::{ServedSpine, Service};
@@ -91,12 +93,15 @@ fn serve(
 ) -> Result<RpcServer, SwitchdError> {
     let controller = Controller::new(options.plan, options.seed)?;
     let switch = options.switch;
-    RpcServer::start("sluice-controller", options.at, &options.guard, move |refused| {
+    let notes = NoteCounts::new();
+    let metrics = ControllerMetrics::new(handle.clone(), notes.clone());
+    let server = RpcServer::start("sluice-controller", options.at, &options.guard, move |refused| {
         let source = Source::new(switch);
-        let telling = NoteSink::new(broadcast::Sender::new(EVENTS_MAX));
+        let telling = NoteSink::new(broadcast::Sender::new(EVENTS_MAX), notes);
         let service = Service::new(handle, pods, telling.clone(), source.clone(), refused);
         let runner = Runner::new(controller, asked, Link::start(source), telling, told_to);
         let routes = Routes::new(ControllerServer::new(service)).add_service(reflection(SERVICE));
         (routes, Box::pin(runner.run()))
-    })
+    })?;
+    Ok(server.with_metrics(Arc::new(metrics)))
 }

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::future::ready;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use sluice_metrics::{Collecting, MetricFamily, MetricSample, MetricSource};
 use sluice_rpc::{Malformed, RenewedTls, end_text, shown, v1};
 
 /// Why a call or connection was refused.
@@ -145,4 +147,13 @@ impl Refused {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl MetricSource for Refused {
+    fn collect(&self) -> Collecting<'_> {
+        let reason = |counter: v1::Counter| {
+            MetricSample::count(MetricFamily::CallsRefused, counter.value).with("reason", counter.name)
+        };
+        Box::pin(ready(self.counters().into_iter().map(reason).collect()))
+    }
 }

@@ -1,13 +1,14 @@
 //! A gRPC server on a thread of its own, apart from the packet threads.
 
 use std::future::Future;
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use std::{fmt, io};
 
+use sluice_metrics::MetricSource;
 use sluice_net::NetError;
 use sluice_rpc::{RenewedTls, ServerTls};
 use tokio::runtime::Builder;
@@ -33,9 +34,9 @@ const CALLS_PER_CONNECTION: u32 = 64;
 pub(crate) type Background = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A gRPC server with a thread of its own; dropping it stops it.
-#[derive(Debug)]
 pub struct RpcServer {
     local: SocketAddr,
+    metrics: Vec<Arc<dyn MetricSource>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -69,10 +70,11 @@ impl RpcServer {
         let failed = |why| NetError::Thread { name, why };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (stop, stopped) = oneshot::channel();
+        let refused = Arc::new(Refused::beside(tls.clone()));
+        let counts: Arc<dyn MetricSource> = refused.clone();
         let run = move || {
             runtime.block_on(async {
                 let serving = async {
-                    let refused = Arc::new(Refused::beside(tls.clone()));
                     let (routes, background) = build(Arc::clone(&refused));
                     let gate = Gate::new(routes.prepare(), asks_callers, Arc::clone(&refused));
                     let ended = tokio::select! {
@@ -91,7 +93,7 @@ impl RpcServer {
             });
         };
         let thread = thread::Builder::new().name(name.to_owned()).spawn(run).map_err(failed)?;
-        Ok(Self { local, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { local, metrics: vec![counts], stop: Some(stop), thread: Some(thread) })
     }
 
     /// The address on which the server listens.
@@ -99,9 +101,26 @@ impl RpcServer {
         self.local
     }
 
+    /// The server with more to tell when it is scraped.
+    pub(crate) fn with_metrics(mut self, source: Arc<dyn MetricSource>) -> Self {
+        self.metrics.push(source);
+        self
+    }
+
+    /// What gives its metrics: refused calls, and a controller's state.
+    pub fn metrics(&self) -> Vec<Arc<dyn MetricSource>> {
+        self.metrics.clone()
+    }
+
     /// Whether the server still runs; if not, the log says why.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+}
+
+impl fmt::Debug for RpcServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RpcServer").field("local", &self.local).finish_non_exhaustive()
     }
 }
 

@@ -16,6 +16,7 @@ mod config;
 mod counters;
 mod delays;
 mod mailbox;
+mod metrics;
 mod plane;
 mod slab;
 mod writes;

@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use serde_json::json;
 use sluice_launcher::parent;
 use sluice_net::first::FirstPacket;
+use sluice_net::metrics::MetricsOutlets;
 use sluice_net::program::{CONTROLLER_DEFAULT, log, read_anew_on_hangup};
 use sluice_net::udp::Waiting;
 use sluice_netem::FaultPlan;
@@ -29,7 +30,7 @@ use sluice_switchd::state::StateFolder;
 use sluice_switchd::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_wire::{Epoch, Term};
 
-use super::{LOOK_EVERY, control_plan, guard, reached_at};
+use super::{LOOK_EVERY, control_plan, guard, reached_at, with_metrics};
 use crate::args::SwitchArgs;
 use size::size;
 
@@ -72,14 +73,19 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
         return xdp::detach(args, &plan);
     }
     let role = role::of(args, &plan)?;
+    let metrics =
+        MetricsOutlets::bind(role::metrics(args, &plan, role), args.metrics.report_metrics.as_deref())?;
+    let metrics_at = metrics.local();
     let mut state = StateFolder::open(role::state(args, &plan, role))?;
     let (driver, epoch) = driver(args, &plan, role, &mut state)?;
     let handle = driver.handle();
     let serving = serve(args, &plan, role, &handle, state)?;
     let server = serving.server();
-    print_addresses(args, epoch, &plan, &handle, server)?;
+    print_addresses(args, (epoch, metrics_at), &plan, &handle, server)?;
     let _told = announce(args, &plan, role, server);
     let switching = driver.spawn()?;
+    let sources = [handle.counters().metrics()].into_iter().chain(server.metrics()).collect();
+    let _metrics = metrics.serve(sources)?;
     while !stop.is_asked() && !switching.is_finished() && server.is_running() {
         thread::sleep(LOOK_EVERY);
     }
@@ -253,16 +259,16 @@ impl Serving {
 /// Prints the addresses: as text, or as JSON for the process that started this one.
 fn print_addresses(
     args: &SwitchArgs,
-    epoch: Epoch,
+    (epoch, metrics): (Epoch, Option<SocketAddr>),
     plan: &Plan,
     handle: &SwitchHandle,
     server: &RpcServer,
 ) -> Outcome<()> {
     let (switch, control): (SocketAddr, SocketAddr) = (handle.local(), server.local());
     if args.output.json {
-        print::line(
-            json!({ "schema": "sluice.listening.v1", "epoch": epoch.0, "switch": switch, "control": control }),
-        )?;
+        let schema = "sluice.listening.v1";
+        let line = json!({ "schema": schema, "epoch": epoch.0, "switch": switch, "control": control });
+        print::line(with_metrics(line, metrics))?;
     } else if !args.output.quiet {
         let FirstPacket { bytes, limit, .. } = plan.first_packet();
         print::to_stderr(format_args!(

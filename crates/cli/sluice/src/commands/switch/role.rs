@@ -62,6 +62,12 @@ pub(super) fn control(args: &SwitchArgs, plan: &Plan, role: SwitchRole) -> Optio
     args.control.or(Some(SocketAddr::from(([127, 0, 0, 1], 0))))
 }
 
+/// The address of the metrics, by the same rule; without one there are none.
+pub(super) fn metrics(args: &SwitchArgs, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
+    let of_plan = plan.switch.metrics.filter(|_| is_planned(role));
+    args.metrics.metrics.or(of_plan)
+}
+
 /// The name of the switch's folder; it also selects the random stream of its faults.
 pub(super) fn name(role: SwitchRole) -> String {
     match role {

@@ -9,12 +9,13 @@ use sluice_wire::{Nanos, Packet, Payload, parse};
 
 use super::lane::ServerLane;
 use super::options::LaneServerOptions;
-use super::report::of_server;
+use super::report::{of_lanes, of_server};
 use super::serving::ServedTask;
 use crate::NetError;
 use crate::clock::Clock;
 use crate::udp::{Socket, Wait};
 use crate::worker::engine::{WantedRun, settings as of_worker};
+use crate::worker::metrics::WorkerMeter;
 use crate::worker::report::{Dropped, Served, WorkerReport};
 use crate::worker::run::ServiceEnd;
 use crate::worker::stopper::{StopOrder, Stopper};
@@ -61,6 +62,7 @@ pub(super) struct LanesEngine {
     began: Nanos,
     dropped: Dropped,
     served: Served,
+    meter: WorkerMeter,
 }
 
 /// A service's lanes, and what it served since the last report to the controller.
@@ -128,6 +130,7 @@ impl LanesEngine {
             look_at: began + LOOK_EVERY,
             dropped: Dropped::default(),
             served: Served::default(),
+            meter: WorkerMeter::new(options.worker.metrics.as_ref()),
             began,
             socket,
             clock,
@@ -173,6 +176,7 @@ impl LanesEngine {
         self.send_tokens(now);
         self.start_runs(now);
         self.run_checks(now)?;
+        self.publish();
         Ok(self.stop(now))
     }
 
@@ -287,6 +291,7 @@ impl LanesEngine {
     fn end_runs(&mut self, now: Nanos) -> Result<(), NetError> {
         let Self { behind, lanes, places, machines, actions, runs, services, .. } = self;
         let (settings, served, socket) = (&self.settings, &mut self.served, &mut self.socket);
+        let meter = &mut self.meter;
         behind.dispatcher.collect(|table, request| {
             let Some(PlacedRun { lane: index, slot }) = places[request.place as usize].take() else { return };
             let lane = &mut lanes[index];
@@ -294,6 +299,7 @@ impl LanesEngine {
             let took = request.ended.since(request.began);
             let waited = machines.lane(index).waited(slot, request.began);
             lane.recent.ended(request.began, took, waited);
+            meter.ended(took, waited);
             let service = &mut services[lane.service];
             (service.tasks, service.busy) = (service.tasks + 1, service.busy + took);
             served.tasks += 1;
@@ -357,6 +363,15 @@ impl LanesEngine {
             self.report_capacity();
         }
         Ok(())
+    }
+
+    /// Makes what was counted visible to whoever reads the metrics.
+    fn publish(&mut self) {
+        let Self { meter, served, machines, lanes, dropped, socket, .. } = self;
+        meter.publish(|| {
+            let (stats, ahead) = of_lanes(machines, lanes);
+            (*served, stats, ahead, *dropped, socket.counts())
+        });
     }
 
     /// Logs each coroutine that does not yield, once.

@@ -15,9 +15,7 @@ pub(super) fn of_server(
     (machines, lanes): (&Lanes, &[ServerLane]),
     socket: &Socket,
 ) -> WorkerReport {
-    let stats = machines.iter().map(sluice_host::worker::Worker::stats).fold(WorkerStats::default(), sum);
-    let ahead = lanes.iter().map(|lane| (lane.effects.slots.copied, lane.effects.slots.missed));
-    let ahead = ahead.fold((0, 0), |(copied, missed), lane| (copied + lane.0, missed + lane.1));
+    let (stats, ahead) = of_lanes(machines, lanes);
     let of_core = Served {
         busy: Nanos(served.busy.0 / cores as u64),
         batch: Nanos(served.batch.0 / cores as u64),
@@ -26,8 +24,18 @@ pub(super) fn of_server(
     report((name, dilation), ran, drained, of_core, (stats, ahead), dropped, socket.counts().into())
 }
 
+/// What all lanes counted together, and how many tasks' bytes had been written ahead and were right, or
+/// were missed.
+pub(super) fn of_lanes(machines: &Lanes, lanes: &[ServerLane]) -> (WorkerStats, (u64, u64)) {
+    let stats = machines.iter().map(sluice_host::worker::Worker::stats).fold(WorkerStats::default(), sum);
+    let ahead = lanes.iter().map(|lane| (lane.effects.slots.copied, lane.effects.slots.missed));
+    (stats, ahead.fold((0, 0), |(copied, missed), lane| (copied + lane.0, missed + lane.1)))
+}
+
 fn sum(all: WorkerStats, of: WorkerStats) -> WorkerStats {
     WorkerStats {
+        serving: all.serving || of.serving,
+        held: all.held + of.held,
         finished: all.finished + of.finished,
         duplicates: all.duplicates + of.duplicates,
         repeated_tasks: all.repeated_tasks + of.repeated_tasks,

@@ -1,0 +1,261 @@
+//! What Prometheus reads of a live rack: the numbers that `sluice status` shows, of all processes from one
+//! port, while they live.
+#![expect(clippy::float_cmp, reason = "the numbers are counts")]
+
+mod common;
+#[path = "../../../run/metrics/tests/strict/mod.rs"]
+mod strict;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Running, SMALL, command, json, sluice, stderr};
+use serde_json::Value;
+use strict::Series;
+
+/// More scrapes than anything here needs to come true.
+const MOST_LOOKS: usize = 2_000;
+
+/// A port that nothing listens on.
+fn free_port() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port")
+}
+
+/// The metrics at an address.
+fn scrape(at: SocketAddr) -> Series {
+    let mut stream = TcpStream::connect(at).expect("it listens");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("it listens");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    strict::read(body)
+}
+
+/// Scrapes until the values are as they should be.
+fn wait_for(at: SocketAddr, what: &str, is_so: impl Fn(&Series) -> bool) -> Series {
+    let looks = (0..MOST_LOOKS).map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        scrape(at)
+    });
+    let mut last = Series::new();
+    for seen in looks {
+        if is_so(&seen) {
+            return seen;
+        }
+        last = seen;
+    }
+    panic!("never {what}: {last:#?}")
+}
+
+/// The sum of the series of this name whose labels have this part.
+fn sum(series: &Series, name: &str, part: &str) -> f64 {
+    let is_it =
+        |key: &str| key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('{'));
+    series.iter().filter(|(key, _)| is_it(key) && key.contains(part)).map(|(_, value)| value).sum()
+}
+
+/// Starts a small rack without its load, with metrics at `at`, and waits until it is ready.
+fn rack(folder: &Path, at: SocketAddr) -> Running {
+    rack_of(folder, at, SMALL.split("[load]").next().expect("the rack's part"))
+}
+
+fn rack_of(folder: &Path, at: SocketAddr, plan: &str) -> Running {
+    std::fs::write(folder.join("small.toml"), plan).expect("written");
+    let at = at.to_string();
+    let up = command(folder, &["up", "small.toml", "--metrics", &at]).stderr(Stdio::piped()).spawn();
+    let mut up = Running(up.expect("it starts"));
+    let said = BufReader::new(up.0.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let mut said = said.filter(|line| line.contains("workers are ready"));
+    let ready = said.next().expect("it is ready");
+    assert!(ready.contains(&format!("http://{at}/metrics")), "{ready}");
+    std::thread::spawn(move || said.for_each(drop));
+    up
+}
+
+#[test]
+fn one_port_has_what_status_says_and_what_each_process_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = free_port();
+    let rack = rack(folder.path(), at);
+    let load = ["load", "--mix", "hold=1", "--rate", "100", "--warm-up", "0s", "--length", "500ms", "--json"];
+    let loaded = json(&sluice(folder.path(), &load));
+    let replied = loaded["tasks"]["replied"].as_f64().expect("a number");
+    let series = wait_for(at, "all counted", |series| {
+        sum(series, "sluice_worker_tasks_served_total", "outcome=\"done\"") >= replied
+            && sum(series, "sluice_controller_hosts", "client") == 0.0
+    });
+    let status = json(&sluice(folder.path(), &["status", "--json"]));
+    for (counter, name) in [
+        ("submits", "sluice_switch_submits_total"),
+        ("dispatched", "sluice_switch_tasks_dispatched_total"),
+        ("rejected", "sluice_switch_tasks_rejected_total"),
+        ("written_ahead", "sluice_switch_tasks_written_ahead_total"),
+    ] {
+        let shown = status["switch"]["counters"][counter].as_f64().unwrap_or(0.0);
+        assert_eq!(sum(&series, name, "process=\"switch\""), shown, "{counter} of {status}");
+    }
+    let slice = &status["slices"][0];
+    let of_slice = |name: &str| sum(&series, name, "slice=\"work\"");
+    assert_eq!(of_slice("sluice_slice_open"), 1.0);
+    assert_eq!(of_slice("sluice_slice_workers"), slice["workers"].as_f64().expect("a number"));
+    assert_eq!(of_slice("sluice_slice_tasks_waiting_limit"), slice["limit"].as_f64().expect("a number"));
+    assert_eq!(of_slice("sluice_slice_tasks_waiting"), 0.0);
+    assert_eq!(sum(&series, "sluice_controller_hosts", "worker"), 2.0);
+    assert_eq!(sum(&series, "sluice_controller_events_total", "worker-joined"), 2.0);
+    for spans in ["service", "wait"] {
+        let all = sum(&series, &format!("sluice_worker_{spans}_seconds_count"), "worker w-");
+        assert!(all >= replied, "{all} of {replied} {spans}");
+    }
+    let up = |name: &str| sum(&series, "sluice_process_up", &format!("\"{name}\""));
+    assert_eq!(["switch", "worker w-1", "worker w-2"].map(up), [1.0; 3]);
+    rack.ends_well();
+    TcpStream::connect(at).expect_err("nothing listens any more");
+}
+
+#[test]
+fn a_plans_load_is_counted_beside_the_processes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = free_port();
+    let _rack = rack_of(folder.path(), at, &SMALL.replace("length = \"1s\"", "length = \"60s\""));
+    let series = wait_for(at, "replied", |series| {
+        sum(series, "sluice_client_tasks_ended_total", "process=\"load\",outcome=\"replied\"") > 0.0
+    });
+    let of_load = |name: &str| sum(&series, name, "process=\"load\"");
+    let replied = sum(&series, "sluice_client_tasks_ended_total", "outcome=\"replied\"");
+    assert_eq!(of_load("sluice_client_latency_seconds_count"), replied);
+    assert!(of_load("sluice_client_latency_seconds_sum") > of_load("sluice_client_service_seconds_sum"));
+    assert!(of_load("sluice_client_tasks_submitted_total") >= replied);
+}
+
+#[test]
+fn a_worker_that_is_killed_is_down_until_it_counts_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = free_port();
+    let rack = rack(folder.path(), at);
+    let up = |series: &Series| sum(series, "sluice_process_up", "worker w-1");
+    let registered = |series: &Series| sum(series, "sluice_worker_registered", "worker w-1");
+    wait_for(at, "registered", |series| up(series) + registered(series) == 2.0);
+    let pid = worker_process(&rack, "w-1");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it lives");
+    let series = wait_for(at, "down", |series| up(series) == 0.0);
+    assert!(!series.keys().any(|key| key.starts_with("sluice_worker") && key.contains("w-1")), "{series:?}");
+    // `sluice up` starts it again.
+    wait_for(at, "back", |series| up(series) + registered(series) == 2.0);
+    rack.ends_well();
+}
+
+/// The process of a rack's worker.
+fn worker_process(rack: &Running, name: &str) -> rustix::process::Pid {
+    let children = format!("/proc/{pid}/task/{pid}/children", pid = rack.0.id());
+    let children = std::fs::read_to_string(children).expect("procfs");
+    let is_it = |pid: &&str| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == name.as_bytes())
+    };
+    let found = children.split_whitespace().find(is_it).expect("it runs");
+    rustix::process::Pid::from_raw(found.parse().expect("a number")).expect("a process")
+}
+
+#[test]
+fn a_port_that_is_taken_ends_each_command_before_it_does_anything() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("small.toml"), SMALL).expect("written");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let at = taken.local_addr().expect("bound").to_string();
+    for args in [
+        &["up", "small.toml"][..],
+        &["switch", "small.toml"],
+        &["controller", "small.toml", "--tables", "127.0.0.1:1"],
+        &["worker", "hold", "--controller", "127.0.0.1:1"],
+        &["server", "--memory", "memory", "--controller", "127.0.0.1:1"],
+    ] {
+        let output = sluice(folder.path(), &[args, &["--metrics", &at]].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(&at) && said.contains("choose another port"), "{args:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{args:?}: {said}");
+        let left = std::fs::read_dir(folder.path()).expect("ours").flatten().map(|entry| entry.file_name());
+        assert_eq!(left.collect::<Vec<_>>(), ["small.toml"], "{args:?} left something behind");
+    }
+}
+
+#[test]
+fn a_switch_and_its_plan_say_where_the_metrics_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = SMALL.split("[load]").next().expect("the rack's part");
+    let plan = format!("{plan}[switch]\ncontrol = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"\n");
+    std::fs::write(folder.path().join("small.toml"), plan).expect("written");
+    let started = command(folder.path(), &["switch", "small.toml", "--json"]).stdout(Stdio::piped()).spawn();
+    let mut switch = Running(started.expect("it starts"));
+    let mut line = String::new();
+    BufReader::new(switch.0.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+    let listening: Value = serde_json::from_str(&line).expect("JSON");
+    common::hold_to_schema(&listening);
+    let at = listening["metrics"].as_str().and_then(|at| at.parse().ok()).expect("an address");
+    let series = wait_for(at, "up", |series| series.get("sluice_controller_switch_up") == Some(&1.0));
+    assert_eq!(series["sluice_slice_workers{slice=\"work\"}"], 0.0);
+    assert_eq!(series["sluice_controller_calls_refused_total{reason=\"name\"}"], 0.0);
+    assert!(!series.keys().any(|key| key.contains("process=")), "{series:?}");
+    switch.ends_well();
+}
+
+/// What Prometheus at `at` answers to a query: the value of each series.
+fn query(at: SocketAddr, query: &str) -> Vec<f64> {
+    let plain = |letter: &u8| letter.is_ascii_alphanumeric();
+    let escaped: String = query
+        .bytes()
+        .map(|byte| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect();
+    let Ok(mut stream) = TcpStream::connect(at) else { return Vec::new() };
+    let request = format!("GET /api/v1/query?query={escaped} HTTP/1.0\r\nHost: x\r\n\r\n");
+    let mut answer = String::new();
+    if stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut answer)).is_err() {
+        return Vec::new();
+    }
+    // It says 503 until it is ready.
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let Ok(answer) = serde_json::from_str::<Value>(body) else { return Vec::new() };
+    let series = answer["data"]["result"].as_array().cloned().unwrap_or_default();
+    series.iter().filter_map(|of| of["value"][1].as_str()?.parse().ok()).collect()
+}
+
+/// Needs the program `prometheus`, as Debian's package of that name has it.
+#[test]
+fn prometheus_reads_a_live_rack_and_its_rules_hold() {
+    let (folder, at, api) = (tempfile::tempdir().expect("a folder"), free_port(), free_port());
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus/rules.yml");
+    let config = format!(
+        "global: {{scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}}\n\
+         rule_files: [{rules}]\n\
+         scrape_configs: [{{job_name: sluice, static_configs: [{{targets: [\"{at}\"]}}]}}]\n"
+    );
+    std::fs::write(folder.path().join("prometheus.yml"), config).expect("written");
+    let prometheus = Command::new("prometheus")
+        .args(["--config.file=prometheus.yml", "--storage.tsdb.path=series"])
+        .arg(format!("--web.listen-address={api}"))
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(prometheus) = prometheus else {
+        return eprintln!("skipped: no prometheus is installed here (apt-get install prometheus)");
+    };
+    let mut prometheus = Running(prometheus);
+    let plan = SMALL.replace("length = \"1s\"", "length = \"60s\"");
+    let _rack = rack_of(folder.path(), at, &plan);
+    let mut seen = |text: &str, is_so: &dyn Fn(&[f64]) -> bool| {
+        let found = (0..MOST_LOOKS).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            is_so(&query(api, text))
+        });
+        assert!(found && prometheus.runs(), "{text}: {:?}", query(api, text));
+    };
+    seen("up", &|values| values == [1.0]);
+    seen("sluice_process_up", &|values| values.len() >= 3 && values.iter().all(|value| *value == 1.0));
+    seen("sum(rate(sluice_worker_tasks_served_total[10s]))", &|values| values.first() > Some(&1.0));
+    seen("sluice:client_latency_seconds:p99", &|values| values.first() > Some(&0.0));
+    seen("ALERTS{alertname=\"SluiceProcessDown\"}", &<[f64]>::is_empty);
+}

@@ -1,0 +1,90 @@
+//! The manual's page shows the table of all metrics as the code has it.
+
+use sluice_metrics::MetricFamily;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/metrics.md");
+/// The alerts and the board.
+const PROMETHEUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus");
+/// What the table begins after.
+const BEGIN: &str =
+    "<!-- Written by a test: BLESS=1 cargo test -p sluice-metrics writes all below anew. -->\n";
+
+fn tables() -> String {
+    let mut page = String::new();
+    let mut part = "";
+    for metric in MetricFamily::ALL {
+        let name = metric.name();
+        let of = name.split('_').nth(1).expect("sluice, and whose it is");
+        if of != part {
+            part = of_static(of);
+            page +=
+                &format!("\n### `sluice_{part}_`\n\n| metric | kind | labels | tells |\n|---|---|---|---|\n");
+        }
+        let labels: Vec<String> = metric.labels().iter().map(|label| format!("`{label}`")).collect();
+        let (kind, labels, help) = (metric.kind().name(), labels.join(", "), metric.help());
+        page += &format!("| `{name}` | {kind} | {labels} | {help} |\n");
+    }
+    page
+}
+
+/// The same part, as long as the table lives.
+fn of_static(part: &str) -> &'static str {
+    let known = ["process", "switch", "leaf", "controller", "slice", "worker", "server", "client"];
+    known.into_iter().find(|known| *known == part).expect("a part that the page knows")
+}
+
+/// `BLESS=1 cargo test -p sluice-metrics` writes the tables anew.
+#[test]
+fn the_page_shows_all_metrics() {
+    let page = std::fs::read_to_string(PAGE).expect("the page");
+    let (text, _) = page.split_once(BEGIN).expect("the marker before the tables");
+    let now = [text, BEGIN, &tables()].concat();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(PAGE, now).expect("the page is ours");
+    } else {
+        assert!(page == now, "the tables have changed: BLESS=1 writes them anew");
+    }
+}
+
+/// The metrics in a text about them, without what histograms add.
+fn named_in(text: &str) -> Vec<&str> {
+    let words = text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+    let names = words.filter(|word| word.starts_with("sluice_"));
+    names.map(|name| name.strip_suffix("_bucket").unwrap_or(name)).collect()
+}
+
+#[test]
+fn alerts_and_board_know_no_other_metrics() {
+    let known: Vec<String> = MetricFamily::ALL.iter().map(|metric| metric.name()).collect();
+    for file in ["rules.yml", "board.json"] {
+        let text = std::fs::read_to_string(format!("{PROMETHEUS}/{file}")).expect("it is there");
+        let named = named_in(&text);
+        assert!(named.len() > 10, "{file}");
+        let other: Vec<_> = named.iter().filter(|name| !known.iter().any(|known| known == *name)).collect();
+        assert!(other.is_empty(), "{file}: {other:?}");
+    }
+}
+
+#[test]
+fn names_are_as_prometheus_asks() {
+    let mut names: Vec<String> = MetricFamily::ALL.iter().map(|metric| metric.name()).collect();
+    for (metric, name) in MetricFamily::ALL.iter().zip(&names) {
+        assert!(name.starts_with("sluice_") && name.bytes().all(|c| c == b'_' || c.is_ascii_lowercase()));
+        let words: Vec<&str> = name.split('_').collect();
+        let is_total = words.last() == Some(&"total");
+        assert_eq!(is_total, metric.kind().name() == "counter", "{name}");
+        let is_spans = metric.kind().name() == "histogram";
+        assert!(!is_spans || words.last() == Some(&"seconds"), "{name}");
+        for reserved in ["count", "sum", "bucket", "info", "milliseconds", "ns", "us", "ms", "created"] {
+            assert!(!words.contains(&reserved), "{name}: {reserved}");
+        }
+        for label in metric.labels() {
+            assert!(label.bytes().all(|c| c.is_ascii_lowercase()) && !["le", "process"].contains(label));
+            assert!(!words.contains(label) || *label == "slice", "{name} says {label} already");
+        }
+        assert!(metric.help().ends_with('.') && !metric.help().contains(['\\', '\n', '|']), "{name}");
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), MetricFamily::ALL.len());
+}
