@@ -156,18 +156,20 @@ fn runtimes() -> impl Strategy<Value = TableServer> {
 }
 
 fn switches() -> impl Strategy<Value = SwitchPlan> {
-    let addresses = (of(any::<(std::net::Ipv4Addr, u16)>()), of(any::<(std::net::Ipv6Addr, u16)>()));
+    let metrics = of(any::<(std::net::Ipv6Addr, u16)>());
+    let addresses = (of(any::<(std::net::Ipv4Addr, u16)>()), of(any::<(std::net::Ipv6Addr, u16)>()), metrics);
     let rings = (3u32..=9, 8u32..=9, 0u32..=20);
     let rest =
         (of(any::<u32>()), select(vec!["adaptive", "spin", "block"]), any::<bool>(), of(0usize..1_024));
     let parts = ((ios(), runtimes()), addresses, any::<bool>(), rings, rest);
-    parts.prop_map(|((io, runtime), (listen, control), apart, rings, rest)| {
+    parts.prop_map(|((io, runtime), (listen, control, metrics), apart, rings, rest)| {
         let (payload_bytes, waiting, testbed_delays, pin) = rest;
         SwitchPlan {
             io,
             runtime,
             listen: listen.map(Into::into),
             control: control.map(Into::into),
+            metrics: metrics.map(Into::into),
             controller_apart: apart,
             tasks_per_slice: 1 << rings.0,
             tokens_per_slice: 1 << rings.1,

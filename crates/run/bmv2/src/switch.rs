@@ -49,8 +49,8 @@ pub struct Bmv2Switch {
 }
 
 impl Bmv2Switch {
-    /// Compiles a program, whose files are in the folder `sources`, for this size and starts it. It ends
-    /// with the calling thread. `own` are the switch's addresses, and `api` is the server that takes its tables.
+    /// Compiles a program, whose files are in the folder `sources`, for this size and starts it. It ends with
+    /// the calling thread. `own` are the switch's addresses, and `api` is the server that takes its tables.
     ///
     /// # Errors
     /// [`Bmv2Error::NoTool`] without the P4 tools; otherwise why the program does not compile or start.

@@ -17,12 +17,13 @@ fn tables() -> String {
         let of = name.split('_').nth(1).expect("sluice, and whose it is");
         if of != part {
             part = of_static(of);
-            page +=
-                &format!("\n### `sluice_{part}_`\n\n| metric | kind | labels | tells |\n|---|---|---|---|\n");
+            let head = format!("\n### `sluice_{part}_`\n\n");
+            page += &(head + "| metric | kind | labels | tells |\n|---|---|---|---|\n");
         }
         let labels: Vec<String> = metric.labels().iter().map(|label| format!("`{label}`")).collect();
         let (kind, labels, help) = (metric.kind().name(), labels.join(", "), metric.help());
-        page += &format!("| `{name}` | {kind} | {labels} | {help} |\n");
+        let row = format!("| `{name}` | {kind} | {labels} | {help} |\n");
+        page += &row;
     }
     page
 }
