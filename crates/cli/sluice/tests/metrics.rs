@@ -1,6 +1,6 @@
 //! What Prometheus reads of a live rack: the numbers that `sluice status` shows, of all processes from one
 //! port, while they live.
-#![expect(clippy::float_cmp, reason = "the numbers are counts")]
+#![allow(clippy::float_cmp, reason = "counts are whole numbers")]
 
 mod common;
 #[path = "../../../run/metrics/tests/strict/mod.rs"]

@@ -10,28 +10,24 @@ const BEGIN: &str =
     "<!-- Written by a test: BLESS=1 cargo test -p sluice-metrics writes all below anew. -->\n";
 
 fn tables() -> String {
-    let mut page = String::new();
-    let mut part = "";
-    for metric in MetricFamily::ALL {
-        let name = metric.name();
-        let of = name.split('_').nth(1).expect("sluice, and whose it is");
-        if of != part {
-            part = of_static(of);
-            let head = format!("\n### `sluice_{part}_`\n\n");
-            page += &(head + "| metric | kind | labels | tells |\n|---|---|---|---|\n");
-        }
-        let labels: Vec<String> = metric.labels().iter().map(|label| format!("`{label}`")).collect();
-        let (kind, labels, help) = (metric.kind().name(), labels.join(", "), metric.help());
-        let row = format!("| `{name}` | {kind} | {labels} | {help} |\n");
-        page += &row;
-    }
-    page
+    let parts = ["process", "switch", "leaf", "controller", "slice", "worker", "server", "client"];
+    let tables = parts.map(|part| {
+        let prefix = format!("sluice_{part}_");
+        let rows =
+            MetricFamily::ALL.iter().copied().filter(|metric| metric.name().starts_with(&prefix)).map(row);
+        let head = "| metric | kind | labels | tells |\n|---|---|---|---|\n";
+        format!("\n### `{prefix}`\n\n{head}{}", rows.collect::<String>())
+    });
+    let tables = tables.concat();
+    let rows = tables.lines().filter(|line| line.starts_with("| `")).count();
+    assert_eq!(rows, MetricFamily::ALL.len(), "a part has no table");
+    tables
 }
 
-/// The same part, as long as the table lives.
-fn of_static(part: &str) -> &'static str {
-    let known = ["process", "switch", "leaf", "controller", "slice", "worker", "server", "client"];
-    known.into_iter().find(|known| *known == part).expect("a part that the page knows")
+fn row(metric: MetricFamily) -> String {
+    let labels: Vec<String> = metric.labels().iter().map(|label| format!("`{label}`")).collect();
+    let (name, kind, help) = (metric.name(), metric.kind().name(), metric.help());
+    format!("| `{name}` | {kind} | {} | {help} |\n", labels.join(", "))
 }
 
 /// `BLESS=1 cargo test -p sluice-metrics` writes the tables anew.

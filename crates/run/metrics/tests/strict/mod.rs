@@ -70,8 +70,8 @@ impl StrictReader {
         let has_unit = ["seconds", "bytes"].iter().any(|unit| self.family.ends_with(unit));
         assert_eq!(has_unit, self.unit.is_some(), "{line}");
         match (&*self.kind, ending) {
-            ("gauge", "") => {}
             ("counter", "_total") | ("histogram", "_sum" | "_count") => assert!(value >= 0.0, "{line}"),
+            ("gauge", "") => {}
             ("histogram", "_bucket") => self.bucket(&labels, value),
             _ => panic!("{line}: a {}", self.kind),
         }
