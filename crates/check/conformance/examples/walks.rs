@@ -17,9 +17,7 @@ use sluice_conformance::{TestedProgram, Vector};
 
 fn main() -> Result<()> {
     let named: Vec<String> = args().skip(1).collect();
-    for program in
-        [TestedProgram::Rain, TestedProgram::Draconis, TestedProgram::Pallas, TestedProgram::RackSched]
-    {
+    for program in TestedProgram::ALL {
         let name = program.policy().split(':').next().unwrap_or_default();
         if named.is_empty() || named.iter().any(|named| named == name) {
             write(program, &vectors_of(program, name))?;

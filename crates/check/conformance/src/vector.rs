@@ -143,6 +143,9 @@ pub enum TestedProgram {
 }
 
 impl TestedProgram {
+    /// All programs with vectors.
+    pub const ALL: [Self; 4] = [Self::Rain, Self::Draconis, Self::Pallas, Self::RackSched];
+
     /// The folder of its vectors below that of all vectors: Rain's are in the latter.
     pub const fn folder(self) -> &'static str {
         match self {

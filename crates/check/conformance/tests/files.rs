@@ -13,9 +13,7 @@ fn folder() -> PathBuf {
 #[test]
 fn the_model_does_what_the_vectors_say() {
     let vectors = all(&folder()).unwrap_or_else(|why| panic!("{why}"));
-    for program in
-        [TestedProgram::Rain, TestedProgram::Draconis, TestedProgram::Pallas, TestedProgram::RackSched]
-    {
+    for program in TestedProgram::ALL {
         let of_it = vectors.iter().filter(|vector| vector.shape.program == program).count();
         assert!(of_it > 5, "there are {of_it} of {program:?}");
     }

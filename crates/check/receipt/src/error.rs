@@ -14,14 +14,14 @@ pub enum ReceiptError {
     #[error("cannot {doing} {}: {why}", path.display())]
     File { doing: &'static str, path: PathBuf, why: io::Error },
     /// A file is not in its format.
-    #[error("{} is not as expected: {why}; make p4 writes the receipt anew", path.display())]
+    #[error("{} is not as expected: {why}", path.display())]
     Format { path: PathBuf, why: serde_json::Error },
     /// The receipt has another version.
     #[error("the receipt's schema is {0}; make p4 writes it anew")]
     Schema(String),
     /// A tool cannot be run.
     #[error("cannot run {tool}: {why}")]
-    Tool { tool: &'static str, why: io::Error },
+    Tool { tool: String, why: io::Error },
     /// A tool or a test says no.
     #[error("{what}:\n{said}")]
     Refused { what: String, said: String },

@@ -89,8 +89,7 @@ fn included(line: &str) -> Option<&str> {
 /// The program in the model, at its full size.
 pub(crate) fn model(program: P4Program) -> Box<dyn Program> {
     let tested =
-        [TestedProgram::Rain, TestedProgram::Draconis, TestedProgram::Pallas, TestedProgram::RackSched];
-    let tested = tested.into_iter().find(|tested| P4Program::of(tested.policy()) == Some(program));
+        TestedProgram::ALL.into_iter().find(|tested| P4Program::of(tested.policy()) == Some(program));
     let policy = tested.expect("each program has vectors").policy();
     let choice = Choice::parse(policy).expect("a program of ours");
     choice.build(Config { servers: SERVERS, ..choice.traits().full_size(Epoch(1)) })

@@ -146,11 +146,13 @@ fn versions() -> Result<BTreeMap<String, String>, ReceiptError> {
 
 /// Runs a command. If it fails, its first error is what it said.
 fn checked(command: &mut Command) -> Result<Output, ReceiptError> {
-    let ran = command.output().map_err(|why| ReceiptError::Tool { tool: "a P4 tool", why })?;
-    if ran.status.success() {
-        return Ok(ran);
-    }
-    let name = Path::new(command.get_program()).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let name = Path::new(command.get_program()).file_name().and_then(OsStr::to_str);
+    let name = name.unwrap_or_default().to_owned();
+    let ran = match command.output() {
+        Ok(ran) if ran.status.success() => return Ok(ran),
+        Ok(ran) => ran,
+        Err(why) => return Err(ReceiptError::Tool { tool: name, why }),
+    };
     let said = words(&ran).replace(&format!("{}/", targets().join("p4").display()), "");
     let first = said.lines().find(|line| line.contains("error") || line.contains("panicked"));
     let said = first.unwrap_or(&said).chars().take(WORDS_MAX).collect();
