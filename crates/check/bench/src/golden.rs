@@ -47,6 +47,15 @@ const PAIRS: [(&str, [&str; 2], [&str; 2], f64); 4] = [
 /// The case of Draconis without policies; the names of the policies' cases begin with it.
 const WAITING: &str = "waiting draconis";
 
+/// What an end's metrics cost for a task, beside what the end does for the task without sockets.
+const METERED: [(&str, &str); 2] = [
+    ("metrics of a worker", "worker DISPATCH to REPLY and TOKEN"),
+    ("metrics of a client", "client SUBMIT to outcome"),
+];
+/// The largest share, if each batch has one task. Beside the system calls of the task's packets it is a
+/// fiftieth.
+const METERED_MAX: f64 = 0.4;
+
 /// Instructions per operation, by case.
 pub(crate) type Golden = BTreeMap<String, f64>;
 
@@ -87,6 +96,12 @@ pub(crate) fn compare(golden: &Golden, counted: &[Counted], report: &mut Report)
                 let what = format!("  instructions of a task, draconis{policy} ÷ draconis");
                 report.add(&what, one.instructions / plain, "×", Bound::None);
             }
+        }
+    }
+    for (metrics, end) in METERED {
+        if let (Some(metered), Some(alone)) = (count(metrics), count(end)) {
+            let what = format!("  instructions of the {metrics} ÷ {end}");
+            report.add(&what, metered / alone, "×", Bound::AtMost(METERED_MAX));
         }
     }
     for (order, passes) in [
@@ -137,7 +152,11 @@ mod tests {
     fn a_pair_that_is_too_dear_beside_a_plain_one_is_missed() {
         let golden = cases::ALL.iter().map(|case| (case.name.to_owned(), 1_000.0)).collect();
         let missed = |dear: f64| {
-            let instructions = |name: &str| if name.starts_with("ranks") { dear } else { 100.0 };
+            let instructions = |name: &str| match name.split(' ').next() {
+                Some("ranks") => dear,
+                Some("metrics") => 10.0,
+                _ => 100.0,
+            };
             let counted = |case: &'static _| {
                 let case: &cases::Case = case;
                 Counted { case, instructions: instructions(case.name) }

@@ -222,7 +222,7 @@ fn query(at: SocketAddr, query: &str) -> Vec<f64> {
     series.iter().filter_map(|of| of["value"][1].as_str()?.parse().ok()).collect()
 }
 
-/// Needs the program `prometheus`, as Debian's package of that name has it.
+/// Needs the program `prometheus` of Debian's package, which `scripts/setup --test` unpacks.
 #[test]
 fn prometheus_reads_a_live_rack_and_its_rules_hold() {
     let (folder, at, api) = (tempfile::tempdir().expect("a folder"), free_port(), free_port());
@@ -241,7 +241,7 @@ fn prometheus_reads_a_live_rack_and_its_rules_hold() {
         .stderr(Stdio::null())
         .spawn();
     let Ok(prometheus) = prometheus else {
-        return eprintln!("skipped: no prometheus is installed here (apt-get install prometheus)");
+        return eprintln!("skipped: no prometheus is here (scripts/setup --test unpacks it)");
     };
     let mut prometheus = Running(prometheus);
     let plan = SMALL.replace("length = \"1s\"", "length = \"60s\"");

@@ -7,16 +7,26 @@
 //! switch take turns on one thread, so that batches are always full and waiting costs nothing. Only the
 //! switch's turns are measured (CPU time of the thread). Blocks of both sides alternate; the result is the
 //! median of their ratios.
+//!
+//! The switch publishes its counters in every case. In the scraped case another thread reads them a
+//! thousand times a second.
 
+use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use sluice_metrics::{TextForm, written};
 use sluice_net::NetError;
 use sluice_net::clock::thread_cpu;
 use sluice_net::udp::{Socket, SocketOptions, Wait};
 use sluice_switch::Config;
 use sluice_switchd::SwitchdError;
-use sluice_switchd::switch::{SwitchConfig, SwitchDriver};
+use sluice_switchd::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_wire::roce::write_len;
 use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
@@ -47,6 +57,7 @@ struct Case {
     name: &'static str,
     payload: usize,
     order: Order,
+    is_scraped: bool,
 }
 
 /// Which packets come first in a round.
@@ -65,12 +76,17 @@ impl Case {
     }
 }
 
-const CASES: [Case; 5] = [
-    Case { name: "8 B, token first", payload: 8, order: Order::TokensFirst },
-    Case { name: "8 B, task first", payload: 8, order: Order::TasksFirst },
-    Case { name: "640 B, token first", payload: 640, order: Order::TokensFirst },
-    Case { name: "640 B, task first", payload: 640, order: Order::TasksFirst },
-    Case { name: "640 B, half written ahead", payload: 640, order: Order::HalfParked },
+const fn case(name: &'static str, payload: usize, order: Order) -> Case {
+    Case { name, payload, order, is_scraped: false }
+}
+
+const CASES: [Case; 6] = [
+    case("8 B, token first", 8, Order::TokensFirst),
+    case("8 B, task first", 8, Order::TasksFirst),
+    Case { is_scraped: true, ..case("8 B, task first, scraped", 8, Order::TasksFirst) },
+    case("640 B, token first", 640, Order::TokensFirst),
+    case("640 B, task first", 640, Order::TasksFirst),
+    case("640 B, half written ahead", 640, Order::HalfParked),
 ];
 
 /// A switch or a forwarder between the hosts.
@@ -275,6 +291,7 @@ fn main() -> Result<ExitCode, SwitchdError> {
 fn measure(case: Case) -> Result<Outcome, SwitchdError> {
     let mut switch = switch_side(case)?;
     let mut forwarder = forwarder_side(case)?;
+    let _scraper = case.is_scraped.then(|| Scraper::start(&switch.middle.handle()));
     switch.block()?;
     forwarder.block()?;
     let mut blocks = Vec::new();
@@ -283,6 +300,34 @@ fn measure(case: Case) -> Result<Outcome, SwitchdError> {
     }
     let of = |number: fn(&(f64, f64)) -> f64| median(blocks.iter().map(number).collect());
     Ok(Outcome { case, switch_ns: of(|b| b.0), forwarder_ns: of(|b| b.1), ratio: of(|b| b.1 / b.0) })
+}
+
+/// A thread that reads the switch's metrics again and again, until it is dropped.
+struct Scraper(Arc<AtomicBool>, Option<JoinHandle<()>>);
+
+impl Scraper {
+    fn start(switch: &SwitchHandle) -> Self {
+        let (source, stop) = (switch.counters().metrics(), Arc::new(AtomicBool::new(false)));
+        let is_stopped = Arc::clone(&stop);
+        let read = move || {
+            while !is_stopped.load(Ordering::Relaxed) {
+                let samples = source.collect().as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                let Poll::Ready(samples) = samples else { panic!("counters need no waiting") };
+                black_box(written(samples, TextForm::OpenMetrics).expect("a string takes all"));
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        Self(stop, Some(thread::spawn(read)))
+    }
+}
+
+impl Drop for Scraper {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.1.take() {
+            thread.join().expect("it reads until it is told to stop");
+        }
+    }
 }
 
 fn switch_side(case: Case) -> Result<Side<SwitchDriver>, SwitchdError> {

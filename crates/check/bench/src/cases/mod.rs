@@ -4,6 +4,7 @@ mod agent;
 mod draconis;
 mod driver;
 mod ends;
+mod metrics;
 mod policies;
 mod program;
 mod rack;
@@ -87,6 +88,8 @@ pub(crate) const ALL: &[Case] = &[
     case("driver 8 B task first", "task", driver::TASKS, |n| driver::count(n, 8, false)),
     case("driver 640 B task first", "task", driver::TASKS, |n| driver::count(n, 640, false)),
     case("worker DISPATCH to REPLY and TOKEN", "task", REPEATS, ends::worker_task),
+    case("metrics of a worker", "task", REPEATS, metrics::worker),
+    case("metrics of a client", "task", REPEATS, metrics::client),
     case("agent task", "task", agent::TASKS, agent::tasks),
     case("agent interval", "interval of 32 workers", agent::INTERVALS, agent::intervals),
     case("client SUBMIT to outcome", "task", REPEATS, ends::client_task),
