@@ -7,15 +7,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sluice_bmv2::P4Program;
 use sluice_conformance::{TestedProgram, Vector};
+use sluice_switch::Program;
 use sluice_switch::registry::Choice;
-use sluice_switch::{Config, Program};
-use sluice_wire::Epoch;
 
 use crate::PUBLISHED;
 use crate::error::ReceiptError;
-
-/// Servers whose rings the program at its full size has room for.
-const SERVERS: u16 = 64;
 
 /// Hashes (CRC-32) of a program's inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +88,7 @@ pub(crate) fn model(program: P4Program) -> Box<dyn Program> {
         TestedProgram::ALL.into_iter().find(|tested| P4Program::of(tested.policy()) == Some(program));
     let policy = tested.expect("each program has vectors").policy();
     let choice = Choice::parse(policy).expect("a program of ours");
-    choice.build(Config { servers: SERVERS, ..choice.traits().full_size(Epoch(1)) })
+    choice.on_a_whole_chip()
 }
 
 /// What the model's program has in each stage, a stage a line.

@@ -1,6 +1,7 @@
 //! All programs by name, and how each is asked for: `rain:2`, `racksched:2,tracked`, `draconis:poll=1us`.
 
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,10 +9,11 @@ use core::fmt;
 use core::ops::Deref;
 use core::str::FromStr;
 
+use sluice_wire::Epoch;
 use sluice_wire::sizes::QUOTA_MAX;
 
-use crate::rain;
 pub use crate::settings::{About, ProgramSettings, ProgramTraits, Published, Software};
+use crate::{Config, Program, rain};
 
 /// Makes the list of programs. A line gives the variant's name and the module with its `Settings`.
 macro_rules! programs {
@@ -50,6 +52,9 @@ programs! {
     Horus: horus,
     Server: server,
 }
+
+/// Servers whose rings the RDMA engine's tables of a whole chip hold.
+const SERVERS: u16 = 64;
 
 /// A program with its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +101,11 @@ impl Choice {
             ("patience", self.traits().patience > 0),
         ];
         unwanted.into_iter().find_map(|(what, is_wanted)| is_wanted.then_some(what))
+    }
+
+    /// The program at its full size with room for the rings of 64 servers, as its resources are told.
+    pub fn on_a_whole_chip(&self) -> Box<dyn Program> {
+        self.build(Config { servers: SERVERS, ..self.traits().full_size(Epoch(1)) })
     }
 
     /// All programs.

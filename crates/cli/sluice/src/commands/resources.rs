@@ -33,9 +33,6 @@ const TOKENS: u8 = 2;
 const LEAVES: u16 = 64;
 const POOLS: u16 = 1_024;
 
-/// How many servers' rings the RDMA engine's tables hold.
-const SERVERS: u16 = 64;
-
 /// Prints the resources of one program, or a line for each program.
 pub(crate) fn run(args: &ResourcesArgs) -> Outcome<()> {
     let Some(asked) = &args.program else { return list(args.json) };
@@ -49,7 +46,7 @@ pub(crate) fn run(args: &ResourcesArgs) -> Outcome<()> {
                  `sluice resources` lists those that do"
             )));
         }
-        (full(&choice), choice.traits().published)
+        (choice.on_a_whole_chip(), choice.traits().published)
     };
     if args.json {
         print::line(to_json(&*program, paper.as_ref()))?;
@@ -59,11 +56,6 @@ pub(crate) fn run(args: &ResourcesArgs) -> Outcome<()> {
         print::line(format_args!("{}\n{totals}", stages(program.layout())))?;
     }
     Ok(())
-}
-
-/// The program at its full size.
-fn full(choice: &Choice) -> Box<dyn Program> {
-    choice.build(Config { servers: SERVERS, ..choice.traits().full_size(Epoch(1)) })
 }
 
 /// The program of a fabric's switch, if one was asked for.
@@ -91,7 +83,7 @@ fn list(json: bool) -> Outcome<()> {
     });
     let known = known.collect::<Outcome<Vec<_>>>()?;
     let on_switches = known.iter().filter(|(_, choice)| choice.traits().software.is_none());
-    let racks = on_switches.map(|(name, choice)| Ok((*name, full(choice))));
+    let racks = on_switches.map(|(name, choice)| Ok((*name, choice.on_a_whole_chip())));
     let fabrics = OF_FABRIC.into_iter().filter_map(|name| match of_fabric(name) {
         Ok(program) => program.map(|program| Ok((name, program))),
         Err(why) => Some(Err(why)),
@@ -191,7 +183,7 @@ impl Assembled {
     /// not fit.
     fn of(layout: &Layout) -> Option<Self> {
         let name = layout.program();
-        let written = full(&Choice::parse(name).ok()?);
+        let written = Choice::parse(name).ok()?.on_a_whole_chip();
         if written.layout().stages() != layout.stages() {
             return None;
         }

@@ -7,8 +7,7 @@ use sluice_switch::{Config, Program};
 use sluice_wire::{Epoch, Nanos};
 
 fn full(program: &str) -> Box<dyn Program> {
-    let choice = Choice::parse(program).unwrap();
-    choice.build(Config { servers: 64, ..choice.traits().full_size(Epoch(1)) })
+    Choice::parse(program).unwrap().on_a_whole_chip()
 }
 
 /// The stage of the array or table with this name.
