@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use common::{Running, SMALL, command, json, nothing_is_left_of, sluice, stderr};
+use common::namespaced::{self, descendants, folder_with, is_root, namespace, processes, start};
+use common::{Running, SMALL, command, nothing_is_left_of, sluice, stderr};
 use serde_json::Value;
 
 /// A worker, a server and the switch are killed.
@@ -132,7 +132,7 @@ fn a_rack_on_bmv2_that_is_killed_leaves_no_process() {
         return;
     }
     let folder = folder_with(&(slow("60s") + "[rdma]\nservers = 0\n"));
-    let mut up = start(folder.path());
+    let mut up = start("bmv2", folder.path());
     let children = descendants(up.id());
     let namespaces = children.iter().filter_map(|pid| namespace(*pid)).collect::<HashSet<_>>();
     assert!(children.iter().any(|pid| name_of(*pid).as_deref() == Some("simple_switch")), "{children:?}");
@@ -150,7 +150,7 @@ fn a_rack_whose_bmv2_dies_says_so_and_gets_a_new_one() {
         return;
     }
     let folder = folder_with(&(slow("6s") + "[rdma]\nservers = 0\n"));
-    let mut up = start(folder.path());
+    let mut up = start("bmv2", folder.path());
     let mut children = descendants(up.id()).into_iter();
     let switch = children.find(|pid| name_of(*pid).as_deref() == Some("simple_switch"));
     let switch = rustix::process::Pid::from_raw(switch.expect("it runs") as i32).expect("a process");
@@ -174,59 +174,11 @@ fn run(plan: &str, args: &[&str]) -> Option<Value> {
     if !may_run() {
         return None;
     }
-    let folder = folder_with(plan);
-    let output = sluice(folder.path(), &[&["up", "plan.toml", "--io", "bmv2", "--json"], args].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let result = json(&output);
-    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"], "{}", result["tasks"]);
-    assert_eq!(result["warm_up_tasks"]["sent"], result["warm_up_tasks"]["replied"]);
-    Some(result)
-}
-
-/// Starts the folder's plan, and waits until its load runs.
-fn start(folder: &Path) -> Child {
-    let mut up = command(folder, &["up", "plan.toml", "--io", "bmv2"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("sluice starts");
-    let mut said = BufReader::new(up.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    assert!(said.any(|line| line.starts_with("load ")), "the load never ran");
-    thread::spawn(move || said.count());
-    up
-}
-
-fn descendants(pid: u32) -> Vec<u32> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    let children: Vec<u32> = children
-        .flat_map(|pids| pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect();
-    children.into_iter().flat_map(|child| [vec![child], descendants(child)].concat()).collect()
-}
-
-fn processes() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").expect("procfs").flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// The network namespace of a process, by its number.
-fn namespace(pid: u32) -> Option<u64> {
-    fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()).ok()
+    Some(namespaced::run("bmv2", plan, args))
 }
 
 fn name_of(pid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/comm")).map(|name| name.trim().to_owned()).ok()
-}
-
-fn folder_with(plan: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("plan.toml"), plan).expect("written");
-    folder
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
 /// Whether this machine can run such a rack; says what is missing.

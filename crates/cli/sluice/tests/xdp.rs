@@ -5,14 +5,11 @@ mod common;
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
-use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{SMALL, command, json, sluice, stderr};
+use common::namespaced::{self, descendants, folder_with, is_root, namespace, processes, start};
+use common::{SMALL, sluice, stderr};
 use serde_json::Value;
 
 /// A small rack with two servers and large tasks, whose switch, server and worker are killed.
@@ -79,7 +76,7 @@ fn a_rack_that_is_killed_leaves_no_process_in_its_namespaces() {
     // Without servers, since the next run of the plan would remove leftovers of their memory.
     let plan = SMALL.replace("length = \"1s\"", "length = \"60s\"") + "[rdma]\nservers = 0\n";
     let folder = folder_with(&plan);
-    let mut up = start(folder.path());
+    let mut up = start("xdp", folder.path());
     let namespaces = descendants(up.id()).iter().filter_map(|pid| namespace(*pid)).collect::<HashSet<_>>();
     assert!(namespaces.len() == 3, "switch and workers live apart: {namespaces:?}");
     up.kill().expect("it is ours");
@@ -97,51 +94,7 @@ fn run(plan: &str, args: &[&str]) -> Option<Value> {
         skipped();
         return None;
     }
-    let folder = folder_with(plan);
-    let output = sluice(folder.path(), &[&["up", "plan.toml", "--io", "xdp", "--json"], args].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let result = json(&output);
-    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"], "{}", result["tasks"]);
-    assert_eq!(result["warm_up_tasks"]["sent"], result["warm_up_tasks"]["replied"]);
-    Some(result)
-}
-
-/// Starts the folder's plan in the kernel, and waits until its load runs.
-fn start(folder: &Path) -> Child {
-    let mut up = command(folder, &["up", "plan.toml", "--io", "xdp"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("sluice starts");
-    let mut said = BufReader::new(up.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    assert!(said.any(|line| line.starts_with("load ")), "the load never ran");
-    up
-}
-
-fn descendants(pid: u32) -> Vec<u32> {
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
-    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
-}
-
-fn processes() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").expect("procfs").flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// The network namespace of a process, by its number.
-fn namespace(pid: u32) -> Option<u64> {
-    fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()).ok()
-}
-
-fn folder_with(plan: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("plan.toml"), plan).expect("written");
-    folder
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+    Some(namespaced::run("xdp", plan, args))
 }
 
 fn skipped() {

@@ -1,5 +1,7 @@
 //! The sizes of a program's memory.
 
+use sluice_wire::sizes::QUOTA_MAX;
+use sluice_wire::tables::{Feed, Shape};
 use sluice_wire::{Epoch, Serial, Term};
 
 /// The most tasks that can wait in the chip's memory, and the most tokens that can park.
@@ -41,6 +43,29 @@ pub struct Config {
 }
 
 impl Config {
+    /// What a switch that runs plain Rain in a data plane of its own says of itself: one class, one kind, and
+    /// workers that send tokens.
+    pub const fn shape_of_plain_rain(&self, term: Term) -> Shape {
+        Shape {
+            epoch: self.epoch,
+            term,
+            workers: self.workers,
+            clients: self.clients,
+            slices: self.slices,
+            types: self.types,
+            servers: self.servers,
+            tasks_per_slice: self.tasks_per_slice,
+            tokens_per_slice: self.tokens_per_slice,
+            replay_cells: self.replay_cells,
+            feed: Feed::TOKENS,
+            classes: 1,
+            kinds: 1,
+            jobs: 1,
+            plain_writes: true,
+            quota_max: QUOTA_MAX,
+        }
+    }
+
     /// How many tasks can wait in a rack of Rain below spines: half as many as in one that is alone, because
     /// an entry is longer, and what spines were told stands behind it.
     pub const LEAF_TASKS: u32 = TASKS_MAX / 2;

@@ -1,8 +1,6 @@
 //! A controller's steps on a switch on links: those of the program, and those that are the driver's own.
 
-use sluice_switch::Config;
-use sluice_wire::sizes::QUOTA_MAX;
-use sluice_wire::tables::{Feed, ServerState, Shape, TableAnswer, TableOp};
+use sluice_wire::tables::{ServerState, TableAnswer, TableOp};
 use sluice_wire::{Psn, Term};
 
 use crate::error::Bmv2Error;
@@ -19,7 +17,7 @@ pub(crate) fn step(
 ) -> Result<TableAnswer, Bmv2Error> {
     let rows = &tables.entries;
     let answer = match op {
-        TableOp::ReadShape => Some(TableAnswer::Shape(shape(&tables.config, *term))),
+        TableOp::ReadShape => Some(TableAnswer::Shape(tables.config.shape_of_plain_rain(*term))),
         TableOp::Claim(claimed) => Some(term.claim(claimed)),
         TableOp::ReadType(of) => rows.types.get(usize::from(of.0)).copied().map(TableAnswer::Type),
         TableOp::ReadClient(client) => {
@@ -49,25 +47,4 @@ pub(crate) fn step(
         op => Some(tables.table(op)?),
     };
     Ok(answer.unwrap_or(TableAnswer::OutOfRange))
-}
-
-fn shape(size: &Config, term: Term) -> Shape {
-    Shape {
-        epoch: size.epoch,
-        term,
-        workers: size.workers,
-        clients: size.clients,
-        slices: size.slices,
-        types: size.types,
-        servers: size.servers,
-        tasks_per_slice: size.tasks_per_slice,
-        tokens_per_slice: size.tokens_per_slice,
-        replay_cells: size.replay_cells,
-        feed: Feed::TOKENS,
-        classes: 1,
-        kinds: 1,
-        jobs: 1,
-        plain_writes: true,
-        quota_max: QUOTA_MAX,
-    }
 }

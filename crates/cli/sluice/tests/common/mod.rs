@@ -1,6 +1,8 @@
 //! Runs `sluice`, and checks its output against the schemas.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod namespaced;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;

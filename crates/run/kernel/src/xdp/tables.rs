@@ -1,10 +1,7 @@
 //! Carries out the controller's steps on the program's maps.
 
 use sluice_switch::rain::TargetChange;
-use sluice_wire::sizes::QUOTA_MAX;
-use sluice_wire::tables::{
-    ClientRow, Feed, RingCounts, Shape, SliceState, TableAnswer, TableOp, WorkerState,
-};
+use sluice_wire::tables::{ClientRow, RingCounts, SliceState, TableAnswer, TableOp, WorkerState};
 use sluice_wire::{ClientId, Generation, Nanos, Serial, SliceId, Term, WorkerId};
 
 use super::XdpSwitch;
@@ -49,7 +46,7 @@ impl XdpSwitch {
 
 fn step(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, KernelError> {
     let cells = switch.config.size.replay_cells;
-    let size = shape(switch);
+    let size = switch.config.size.shape_of_plain_rain(Term(switch.maps.lives.get::<Life>(0).term));
     let maps = &mut switch.maps;
     match op {
         TableOp::ReadShape => return Ok(TableAnswer::Shape(size)),
@@ -97,28 +94,6 @@ fn step(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, KernelError>
         _ => {}
     }
     Ok(TableAnswer::Done)
-}
-
-fn shape(switch: &XdpSwitch) -> Shape {
-    let size = &switch.config.size;
-    Shape {
-        epoch: size.epoch,
-        term: Term(switch.maps.lives.get::<Life>(0).term),
-        workers: size.workers,
-        clients: size.clients,
-        slices: size.slices,
-        types: size.types,
-        servers: size.servers,
-        tasks_per_slice: size.tasks_per_slice,
-        tokens_per_slice: size.tokens_per_slice,
-        replay_cells: size.replay_cells,
-        feed: Feed::TOKENS,
-        classes: 1,
-        kinds: 1,
-        jobs: 1,
-        plain_writes: true,
-        quota_max: QUOTA_MAX,
-    }
 }
 
 /// Sets a client's row. The replay cells of a new row start one attempt before the first that may come.
