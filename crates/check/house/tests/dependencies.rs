@@ -11,7 +11,7 @@ const FLOORS: [&[&str]; 15] = [
     &["sluice-wire", "sluice-rendezvous", "sluice-outcome", "sluice-system"],
     &["sluice-units", "sluice-dice"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
-    &["sluice-conformance", "sluice-events", "sluice-cores"],
+    &["sluice-conformance", "sluice-events", "sluice-cores", "sluice-log"],
     &["sluice-fabric", "sluice-stats", "sluice-nodes", "sluice-rpc", "sluice-netem", "sluice-metrics"],
     &["sluice-workload", "sluice-net"],
     &["sluice-testbed"],
@@ -184,6 +184,19 @@ fn what_an_application_embeds_is_built_without_a_racks_middle() {
         linked_with("sluice-kernel").iter().filter(|(used, _)| NOT_EMBEDDED.contains(&used.as_str())).count()
             == NOT_EMBEDDED.len()
     );
+}
+
+/// So that each event that is logged has a name: `sluice_log::log!` asks for one.
+#[test]
+fn only_the_crate_for_logs_can_log() {
+    let metadata = metadata("Cargo.toml");
+    let ours = list(&metadata["packages"]).filter(|package| package["source"].is_null());
+    let logs = |package: &&Value| {
+        let names = list(&package["dependencies"]).map(|dependency| text(&dependency["name"]));
+        names.into_iter().any(|name| ["tracing", "tracing-subscriber", "log"].contains(&name))
+    };
+    let found: Vec<&str> = ours.filter(logs).map(|package| text(&package["name"])).collect();
+    assert_eq!(found, ["sluice-log"], "log with sluice_log::log!, whose table names all events");
 }
 
 /// Counts as the command beside the number does.

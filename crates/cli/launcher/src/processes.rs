@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+use sluice_log::LogForm;
 use sluice_outcome::run::LeafTrip;
 use sluice_rpc::Remote;
 use sluice_support::controller_caller::{ControllerCaller, rack_now};
@@ -440,6 +441,9 @@ impl<'p> Processes<'p> {
 
     fn start_child(&self, name: &str, who: RackPart<'_>, mut args: Vec<String>) -> Outcome<Child> {
         args.extend(["--parent".to_owned(), std::process::id().to_string()]);
+        if sluice_log::is_json() {
+            args.extend(["--log".to_owned(), LogForm::Json.name().to_owned()]);
+        }
         if let Some(reports) = &self.reports {
             let is_server = matches!(who, RackPart::Server(_));
             let process = if is_server { format!("server {name}") } else { name.to_owned() };

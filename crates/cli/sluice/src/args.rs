@@ -16,7 +16,7 @@ use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::MeasureArgs;
 use sluice_sim::Within;
 use sluice_support::fail::{Failure, Outcome};
-use sluice_support::flags::{Io, Output, TableServer};
+use sluice_support::flags::{Io, LogArgs, Output, TableServer};
 use sluice_support::running::RackArgs;
 use sluice_support::{print, units};
 use sluice_switch::registry::Choice;
@@ -168,6 +168,8 @@ pub(crate) struct UpArgs {
     pub(crate) live: LiveArgs,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Args)]
@@ -254,6 +256,8 @@ pub(crate) struct SwitchArgs {
     pub(crate) parent: Option<u32>,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 /// Where the metrics of a process go.
@@ -311,6 +315,8 @@ pub(crate) struct ControllerCommandArgs {
     pub(crate) parent: Option<u32>,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Args)]
@@ -396,6 +402,8 @@ pub(crate) struct ServerCommandArgs {
     pub(crate) parent: Option<u32>,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Args)]
@@ -460,6 +468,8 @@ pub(crate) struct LoadArgs {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 /// The shortest interval at which `status --watch` asks a rack.

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use sluice_log::LogForm;
 
 /// How results are told.
 #[derive(Clone, Debug, Args)]
@@ -12,6 +13,29 @@ pub struct Output {
     /// No progress and no live view.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// How log lines are written.
+#[derive(Clone, Debug, Args)]
+pub struct LogArgs {
+    /// How log lines are written; RUST_LOG says which. With json stderr has nothing else.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub log: LogForm,
+}
+
+impl LogArgs {
+    /// Sends log lines to stderr, with this name of the process in them.
+    pub fn start(&self, process: &str, output: &Output) {
+        sluice_log::start(process, self.log, output.quiet);
+    }
+
+    /// The same for a command with a live view, which shows no log lines unless somebody asked for them.
+    pub fn start_if_asked(&self, process: &str, output: &Output) {
+        let is_asked = self.log != LogForm::Text || std::env::var_os("RUST_LOG").is_some();
+        if is_asked {
+            self.start(process, output);
+        }
+    }
 }
 
 /// Where packets are switched.

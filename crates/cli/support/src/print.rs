@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+use sluice_log::LogEvent;
 use sluice_system::{Attempt, advice};
 
 use crate::fail::{Failure, Outcome};
@@ -32,10 +33,9 @@ pub fn while_read(what: impl Display) -> Outcome<bool> {
     outcome_of_write(written).map(|()| is_read)
 }
 
-/// Prints a line to stderr.
+/// Prints a line to stderr, as a log line where logs are JSON.
 pub fn to_stderr(what: impl Display) {
-    // In one write, so that lines of several threads do not mix.
-    io::stderr().lock().write_all(format!("{what}\n").as_bytes()).ok();
+    sluice_log::tell(LogEvent::Said, what);
 }
 
 /// The result of a command whose output was written with this success.

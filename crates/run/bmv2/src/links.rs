@@ -64,13 +64,13 @@ impl Ways for LinkPorts {
         let hop = match NextHop::towards(at.ip()) {
             Ok(hop) => hop,
             Err(why) => {
-                tracing::warn!("{at} gets no packets: {why}");
+                sluice_log::log!(HostUnreachable, %at, %why, "{at} gets no packets: {why}");
                 return None;
             }
         };
         let link = self.ports.get(&hop.link).copied();
         if link.is_none() {
-            tracing::warn!("{at} gets no packets: no link of the switch leads there");
+            sluice_log::log!(HostUnreachable, %at, "{at} gets no packets: no link of the switch leads there");
         }
         link.map(|link| Way { link, macs: [hop.mac, hop.own_mac] })
     }

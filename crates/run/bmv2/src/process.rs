@@ -78,7 +78,7 @@ impl LastLine {
         let read = move || {
             let lines = BufReader::new(reader).lines().map_while(Result::ok);
             for said in lines.filter(|said| !said.trim().is_empty() && said != NOISE) {
-                tracing::debug!("simple_switch: {said}");
+                sluice_log::log!(Bmv2Said, "simple_switch: {said}");
                 *kept.lock().unwrap_or_else(PoisonError::into_inner) = said;
             }
         };

@@ -67,7 +67,11 @@ impl MetricsPort {
     pub(crate) async fn serve(self, source: Arc<dyn MetricSource>) {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
-            Err(why) => return tracing::error!("metrics are not served on {}: {why}", self.local),
+            Err(why) => {
+                let at = self.local;
+                sluice_log::log!(MetricsFailed, %at, %why, "metrics are not served on {at}: {why}");
+                return;
+            }
         };
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {

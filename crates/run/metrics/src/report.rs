@@ -54,7 +54,11 @@ impl ReportSocket {
     pub(crate) async fn serve(self, source: Arc<dyn MetricSource>) {
         let listener = match tokio::net::UnixListener::from_std(self.listener) {
             Ok(listener) => listener,
-            Err(why) => return tracing::error!("metrics are not reported at {}: {why}", self.path.display()),
+            Err(why) => {
+                let at = self.path.display();
+                sluice_log::log!(MetricsFailed, %at, %why, "metrics are not reported at {at}: {why}");
+                return;
+            }
         };
         loop {
             // Only the launcher's user can connect, so that one after the other is enough.

@@ -53,7 +53,7 @@ impl MetricsOutlets {
         let failed = |why| MetricsError::Thread { why };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         if let Some(at) = self.local() {
-            tracing::info!("metrics at http://{at}/metrics");
+            sluice_log::log!(MetricsServed, %at, "metrics at http://{at}/metrics");
         }
         let (stop, stopped) = oneshot::channel::<()>();
         let source: Arc<dyn MetricSource> = Arc::new(AllSources(sources));

@@ -9,7 +9,7 @@ mod connect;
 
 use std::ffi::c_int;
 use std::fmt;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sluice_host::orchestrator::{Assignment, Balancing, Lambda, Priority};
+use sluice_log::{LogEvent, tell};
 use sluice_netem::FaultPlan;
 use sluice_rpc::read_anew;
 use sluice_system::{Attempt, advice};
@@ -40,6 +41,7 @@ use crate::worker::{
 };
 
 pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
+pub use sluice_log::LogForm;
 
 /// Cores that a server may have.
 const CORES: RangeInclusive<i64> = 1..=LANE_CORES_MAX as i64;
@@ -152,6 +154,9 @@ pub struct WorkerArgs {
     /// Say nothing but errors and the summary.
     #[arg(long, short)]
     pub quiet: bool,
+    /// How log lines are written; RUST_LOG says which.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub log: LogForm,
 }
 
 /// How a thread waits for packets.
@@ -177,6 +182,12 @@ impl From<WaitingArg> for Waiting {
 }
 
 impl WorkerArgs {
+    /// Sends log lines to stderr as these flags say.
+    pub fn start_log(&self) {
+        let process = self.name.as_ref().map_or_else(|| "worker".to_owned(), |name| format!("worker {name}"));
+        sluice_log::start(&process, self.log, self.quiet);
+    }
+
     /// The options of the worker that these flags describe.
     ///
     /// # Errors
@@ -323,7 +334,7 @@ fn run<S, E: fmt::Display>(
     open: impl FnOnce() -> Result<S, E>,
     serve: impl FnOnce(S) -> Result<WorkerReport, NetError>,
 ) -> ExitCode {
-    log(args.quiet);
+    args.start_log();
     let served = open()
         .map_err(|why| Failure { kind: Some(Kind::BadInput), message: why.to_string() })
         .and_then(|service| serve(service).map_err(|why| Failure::net(&why)));
@@ -375,23 +386,6 @@ fn serve_metrics(args: &WorkerArgs, options: &mut WorkerOptions) -> Result<Serve
     Ok(outlets.serve(sources)?)
 }
 
-/// Sends log lines to stderr, in colour only on a terminal; with `quiet`, errors only.
-pub fn log(quiet: bool) {
-    let level = if quiet { tracing::Level::ERROR } else { tracing::Level::INFO };
-    let colour =
-        io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    // A program may have set up its own logging before.
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(io::stderr)
-        .with_ansi(colour)
-        .with_target(false)
-        // If stderr is closed, an error about it could not be printed either.
-        .log_internal_errors(false)
-        .try_init()
-        .ok();
-}
-
 /// Makes SIGHUP read all certificates of this process again, instead of ending it.
 ///
 /// # Errors
@@ -415,7 +409,7 @@ fn on_signals(signals: &[c_int], mut does: impl FnMut(c_int) + Send + 'static) -
 }
 
 fn finish(report: &WorkerReport, json: bool) -> ExitCode {
-    writeln!(io::stderr(), "{report}").ok();
+    tell(LogEvent::Said, report);
     let mut code = ExitCode::SUCCESS;
     if json {
         let text = serde_json::to_string(report).expect("numbers and text have a JSON form");
@@ -432,7 +426,7 @@ pub fn print(result: impl fmt::Display) -> ExitCode {
 
 /// Prints on stderr why there is no result, and returns the exit code.
 pub fn fail(why: impl fmt::Display) -> ExitCode {
-    writeln!(io::stderr(), "{why}").ok();
+    tell(LogEvent::Failed, why);
     ExitCode::FAILURE
 }
 
@@ -440,12 +434,11 @@ pub fn fail(why: impl fmt::Display) -> ExitCode {
 fn printed(written: io::Result<()>) -> ExitCode {
     match written.and_then(|()| io::stdout().flush()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
-            writeln!(
-                io::stderr(),
-                "what was found cannot be written to stdout: {why}; {}",
-                advice(Attempt::Print, &why)
-            )
-            .ok();
+            let helps = advice(Attempt::Print, &why);
+            tell(
+                LogEvent::Failed,
+                format_args!("what was found cannot be written to stdout: {why}; {helps}"),
+            );
             Kind::Broken.into()
         }
         _ => ExitCode::SUCCESS,
@@ -471,7 +464,7 @@ impl Failure {
     fn report(&self, json: bool) -> ExitCode {
         let Some(kind) = self.kind else { return printed(write!(io::stdout(), "{}", self.message)) };
         let message = one_line(&self.message);
-        writeln!(io::stderr(), "{message}").ok();
+        tell(LogEvent::Failed, &message);
         if json {
             let error = json!({ "kind": kind.name(), "exit_code": kind.code(), "message": message });
             writeln!(io::stdout(), "{}", json!({ "schema": "sluice.error.v1", "error": error })).ok();

@@ -1,9 +1,10 @@
 //! How progress is shown while a database is loaded or measured: a bar on a terminal, otherwise one line at
 //! the start and one at the end.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use sluice_log::LogEvent;
 
 /// A progress report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Shown {
     }
 
     fn show(&mut self, verbs: [&'static str; 2], what: &str, done: u64, total: u64) {
-        if !io::stderr().is_terminal() {
+        if !io::stderr().is_terminal() || sluice_log::is_json() {
             if done == 0 {
                 say(&format!("{} {total} {what}", verbs[0]));
             } else if done == total {
@@ -86,7 +87,7 @@ fn bar(verb: &'static str, total: u64) -> ProgressBar {
     ProgressBar::new(total).with_style(style).with_prefix(verb)
 }
 
-/// Writes a message. Failure is ignored: if no one can read the message, that is no reason to stop.
+//// Writes a message. Failure is ignored: if no one can read the message, that is no reason to stop.
 fn say(what: &str) {
-    writeln!(io::stderr(), "{what}").ok();
+    sluice_log::tell(LogEvent::Said, what);
 }

@@ -362,7 +362,7 @@ departures!(LeaveServerResponse, leave_server_response);
 
 /// The status for an answer that does not fit its call: a bug of the controller.
 pub fn misanswered(answer: &Answer) -> Status {
-    tracing::error!("an answer that does not go with its call: {answer:?}");
+    sluice_log::log!(Misanswered, "an answer that does not go with its call: {answer:?}");
     Status::internal("the controller's answer does not go with the call; please report this bug")
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::json;
 use sluice_launcher::parent;
 use sluice_net::metrics::{MetricSource, MetricsOutlets, labelled};
-use sluice_net::program::{CONTROLLER_DEFAULT, log, read_anew_on_hangup};
+use sluice_net::program::{CONTROLLER_DEFAULT, read_anew_on_hangup};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan, SwitchRole};
 use sluice_support::policies;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ControllerCommandArgs) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     read_anew_on_hangup()?;
-    log(args.output.quiet);
+    args.log.start("controller", &args.output);
     let plan = plan(args)?;
     let metrics = MetricsOutlets::bind(args.metrics.metrics, args.metrics.report_metrics.as_deref())?;
     let metrics_at = metrics.local();

@@ -48,6 +48,7 @@ impl LabelledLoad {
 
 /// Sends the load, waits for its outcomes, and prints the result.
 pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
+    args.log.start_if_asked("load", &args.output);
     let stop = Stop::on_signals_and_hangup()?;
     let mut what = labelled_load(args)?;
     // A name that is not known here is asked for at the rack.

@@ -8,7 +8,7 @@ use signal_hook::iterator::Signals;
 use sluice_launcher::parent;
 use sluice_net::agent::{AgentOptions, LINES, LINES_FILE, Lines, RunningAgent, start_agent};
 use sluice_net::metrics::{MetricsOutlets, ServerMetrics};
-use sluice_net::program::{log, read_anew_on_hangup};
+use sluice_net::program::read_anew_on_hangup;
 use sluice_net::rdma::Mtu;
 use sluice_net::server::{Server, ServerOptions, ServerStopper};
 use sluice_netem::FaultPlan;
@@ -24,7 +24,8 @@ use crate::args::ServerCommandArgs as Args;
 /// Runs until a signal.
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     parent::die_with(args.parent)?;
-    log(args.output.quiet);
+    let process = args.name.as_ref().map_or_else(|| "server".to_owned(), |name| format!("server {name}"));
+    args.log.start(&process, &args.output);
     let plan = plan(args)?;
     let mut options = options(args, &plan)?;
     let outlets = MetricsOutlets::bind(args.metrics.metrics, args.metrics.report_metrics.as_deref())?;

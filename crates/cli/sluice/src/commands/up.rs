@@ -13,6 +13,7 @@ use crate::args::UpArgs;
 
 /// Runs what the flags ask for.
 pub(crate) fn run(args: &UpArgs) -> Outcome<()> {
+    args.log.start_if_asked("up", &args.output);
     if args.live.sweep.is_some() {
         if args.budget.is_some() {
             return Err(Failure::bad_input(

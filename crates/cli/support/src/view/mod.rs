@@ -28,11 +28,13 @@ pub enum ViewContent {
 }
 
 impl ViewContent {
-    /// The screen if there is one and `quiet` is not set; stdout stays free for the result.
+    /// The screen if there is one, free of log lines, and `quiet` is not set; stdout stays free for the
+    /// result.
     pub fn fitting(quiet: bool) -> Self {
         let stderr = std::io::stderr();
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        match (quiet, stderr.is_terminal() && !dumb) {
+        let has_screen = stderr.is_terminal() && !dumb && !sluice_log::is_started();
+        match (quiet, has_screen) {
             (true, _) => Self::Nothing,
             (false, true) => Self::Screen,
             (false, false) => Self::Lines,

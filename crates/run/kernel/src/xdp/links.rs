@@ -115,7 +115,9 @@ fn attach_native(program: &mut Xdp, interface: &Interface) -> Result<(XdpLinkId,
         Err(why) if is_final(&why) => Err(refused(interface, &why)),
         Err(native) => {
             let id = attach_generic(program, interface)?;
-            tracing::warn!(
+            sluice_log::log!(
+                AttachedGeneric,
+                link = interface.name,
                 "{}: its driver does not carry the program ({}); the kernel's stack does, at the price of making \
                  each frame a packet first",
                 interface.name,

@@ -128,7 +128,7 @@ impl Drop for Pins {
             fs::remove_dir(&self.path).map_err(|why| unusable(&self.path, "take the folder away", &why))
         });
         if let Err(why) = emptied {
-            tracing::warn!("{why}");
+            sluice_log::log!(PinsLeft, %why, "{why}");
         }
         // Removes the folder of all switches if this was the last one.
         let _ = self.path.parent().map(fs::remove_dir);

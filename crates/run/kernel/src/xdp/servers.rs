@@ -164,7 +164,10 @@ impl XdpSwitch {
         for server in sharing.difference(&self.servers.told) {
             let row = &servers[usize::from(*server)];
             let at = row.at().map(std::net::SocketAddr::from);
-            tracing::warn!(
+            sluice_log::log!(
+                LinkShared,
+                server = u64::from(*server),
+                link = row.way.link,
                 "server {server} ({}) is behind link {} like another: tasks of their slices are not written ahead, their \
                  workers ask the clients for the bytes; give each server a link of its own",
                 at.map_or_else(String::new, |at| at.to_string()),
@@ -213,7 +216,8 @@ fn broadcast_to(ebpf: &mut Ebpf, links: impl Iterator<Item = u32>, gone: &[u32])
         // The link disappeared while no process drove the switch: the workers of its server ask the
         // clients.
         if let Err(why) = map.insert(link, link, Some(&program), 0) {
-            tracing::warn!("nothing is written ahead over link {link}: {}", chain(&why));
+            let why = chain(&why);
+            sluice_log::log!(LinkLost, link, why, "nothing is written ahead over link {link}: {why}");
         }
     }
     Ok(())

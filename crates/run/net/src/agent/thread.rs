@@ -174,7 +174,8 @@ impl AgentLoop {
         match answer {
             Some(Ok(ReportReply { ended, depths, others })) => {
                 if std::mem::take(&mut self.complained) {
-                    tracing::info!("agent of {}: the controller hears it again", self.options.server);
+                    let server = &self.options.server;
+                    sluice_log::log!(AgentHeard, server, "agent of {server}: the controller hears it again");
                 }
                 desk.set_depths(self.clock.now(), &depths);
                 desk.add_others(ended, &others);
@@ -182,7 +183,13 @@ impl AgentLoop {
             Some(Err(why)) if !self.complained => {
                 self.complained = true;
                 let (server, url) = (&self.options.server, self.options.controller.url());
-                tracing::warn!("agent of {server}: the controller at {url} does not hear it: {why}");
+                sluice_log::log!(
+                    AgentUnheard,
+                    server,
+                    controller = url,
+                    %why,
+                    "agent of {server}: the controller at {url} does not hear it: {why}"
+                );
             }
             Some(Err(_)) | None => {}
         }

@@ -167,7 +167,7 @@ impl Completion {
 /// Calls a callback; its panic must not end the packet thread.
 fn call(callback: Callback, ended: EndedTask) {
     if catch_unwind(AssertUnwindSafe(|| callback(ended))).is_err() {
-        tracing::error!("a task's callback panicked");
+        sluice_log::log!(CallbackPanicked, "a task's callback panicked");
     }
 }
 

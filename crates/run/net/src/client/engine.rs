@@ -218,7 +218,7 @@ impl Engine {
             (None, Joining::Joined) => self.said.clear(),
             (None, Joining::Waiting(why)) => {
                 if self.said != why {
-                    tracing::info!("registration waits: {why}");
+                    sluice_log::log!(RegistrationWaits, why, "registration waits: {why}");
                     self.said = why;
                 }
             }

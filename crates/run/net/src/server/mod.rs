@@ -263,7 +263,11 @@ impl Server {
             self.hello.rings = self.rings.offers();
             self.registrar.set_hello(self.hello.clone());
             let (bytes, count) = (self.rings.bytes(), self.hello.rings.len());
-            tracing::info!(
+            sluice_log::log!(
+                ServerRegistered,
+                host = self.hello.name,
+                server = u64::from(grant.server.0),
+                at = %self.receiver.local(),
                 "{}: server {} on {}, {count} rings, {:.1} MiB, epoch {}",
                 self.hello.name,
                 grant.server,
@@ -300,7 +304,8 @@ impl Server {
     /// tokens and register anew.
     fn reconnect(&mut self) -> Result<(), NetError> {
         let Some(to) = self.connected.filter(|_| self.receiver.has_failed()) else { return Ok(()) };
-        tracing::warn!("{}: the queue pair is in error; connecting it anew", self.hello.name);
+        let name = &self.hello.name;
+        sluice_log::log!(PairFailed, host = name, "{name}: the queue pair is in error; connecting it anew");
         self.line.failed();
         self.reconnected += 1;
         self.connect(to)?;

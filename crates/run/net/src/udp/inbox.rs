@@ -162,7 +162,8 @@ impl Inbox {
         let step = self.clock.keep(now);
         let step = step.or_else(|| self.clock.check_stamp(self.ring.stamp(last)?, span));
         if let Some(by_ns) = step {
-            tracing::warn!("this machine's wall clock was set by {:+.3} s", by_ns as f64 / 1e9);
+            let by_s = by_ns as f64 / 1e9;
+            sluice_log::log!(ClockSet, by_s, "this machine's wall clock was set by {by_s:+.3} s");
         }
     }
 

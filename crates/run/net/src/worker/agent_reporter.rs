@@ -83,7 +83,8 @@ impl AgentReporter {
             }
             Err(why) if !self.complained => {
                 self.complained = true;
-                tracing::info!("{}: {why}; the depth stays as it is until then", self.name);
+                let host = &self.name;
+                sluice_log::log!(AgentAbsent, host, %why, "{host}: {why}; the depth stays as it is until then");
             }
             Err(_) => {}
         }

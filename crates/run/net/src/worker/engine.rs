@@ -478,7 +478,7 @@ pub(super) struct LoggedRegistration {
 impl LoggedRegistration {
     pub(super) fn waits(&mut self, name: &str, why: &str) {
         if self.waits != why {
-            tracing::info!("{name}: registration waits: {why}");
+            sluice_log::log!(RegistrationWaits, host = name, why, "{name}: registration waits: {why}");
             why.clone_into(&mut self.waits);
         }
     }
@@ -488,7 +488,13 @@ impl LoggedRegistration {
         self.waits.clear();
         if self.granted.replace(now) != Some(now) {
             let WorkerRegistration { worker, slice, generation, epoch, .. } = grant.registration;
-            tracing::info!(
+            sluice_log::log!(
+                WorkerRegistered,
+                host = name,
+                worker = u64::from(worker.0),
+                slice = u64::from(slice.0),
+                generation = u64::from(generation.0),
+                epoch = u64::from(epoch.0),
                 "{name}: worker {worker} of slice {slice}, generation {generation}, epoch {epoch}"
             );
         }

@@ -110,7 +110,11 @@ impl<S: Service> Runner<S> {
             Err(end) if is_paused.get() => resume_unwind(end),
             Err(panic) => {
                 let why = words(&*panic);
-                tracing::error!("the batch service panicked, and runs no more on this core: {why}");
+                sluice_log::log!(
+                    BatchPanicked,
+                    why,
+                    "the batch service panicked, and runs no more on this core: {why}"
+                );
                 false
             }
         }

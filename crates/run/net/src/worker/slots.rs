@@ -76,11 +76,11 @@ impl Slots {
             }
             Ok(mapped) => {
                 let (bytes, server) = (mapped.bytes(), &memory.server);
-                tracing::warn!("the ring of server {server} has {bytes} bytes and should have {needed}");
+                sluice_log::log!(RingTooSmall, server, "the ring of server {server} has {bytes} bytes and should have {needed}");
                 None
             }
             Err(why) => {
-                tracing::warn!("{why}; tasks are asked for from their clients");
+                sluice_log::log!(RingUnusable, %why, "{why}; tasks are asked for from their clients");
                 None
             }
         };

@@ -102,7 +102,8 @@ impl<R: Role> Session<R> {
         };
         match answer {
             Ok(Ok(Renewal::Granted(grant))) => {
-                tracing::info!("{}: back at its own controller", self.name());
+                let host = self.name();
+                sluice_log::log!(ControllerHome, host, "{host}: back at its own controller");
                 self.controllers.go_home();
                 let mut left = std::mem::replace(&mut self.calls, home);
                 self.renewed(Renewal::Granted(grant));
@@ -118,7 +119,13 @@ impl<R: Role> Session<R> {
                 self.home_at = Instant::now() + span(retry_after).clamp(CALLS_APART, PAUSE_MAX);
             }
             Ok(Ok(Renewal::Refused { why })) => {
-                tracing::warn!("{}: its own controller refuses the registration: {why}", self.name());
+                let host = self.name();
+                sluice_log::log!(
+                    RegistrationRefused,
+                    host,
+                    why,
+                    "{host}: its own controller refuses the registration: {why}"
+                );
                 self.home_at = Instant::now() + PAUSE_MAX;
             }
             Ok(Err(_)) | Err(_) => self.home_at = Instant::now() + patience,
@@ -164,7 +171,12 @@ impl<R: Role> Session<R> {
         match renewal {
             Renewal::Granted(grant) => {
                 if self.refused.take().is_some() {
-                    tracing::info!("{}: the controller grants the registration now", self.name());
+                    let host = self.name();
+                    sluice_log::log!(
+                        RegistrationGranted,
+                        host,
+                        "{host}: the controller grants the registration now"
+                    );
                 }
                 self.held = Some(R::held(&grant));
                 self.lease = span(R::lease(&grant));
@@ -173,7 +185,8 @@ impl<R: Role> Session<R> {
             }
             Renewal::Wait { why, retry_after } => {
                 self.call_in(span(retry_after));
-                tracing::debug!("{}: the controller says wait: {why}", self.name());
+                let host = self.name();
+                sluice_log::log!(RegistrationDeferred, host, why, "{host}: the controller says wait: {why}");
                 self.shared.push_event(RegistrarEvent::Wait { why, retry_after });
             }
             Renewal::Refused { why } => self.refused(why),
@@ -183,10 +196,12 @@ impl<R: Role> Session<R> {
     fn refused(&mut self, why: String) {
         self.call_in(REFUSED_PAUSE);
         if self.refused.as_ref() != Some(&why) {
-            let name = self.name();
-            let pause = REFUSED_PAUSE;
-            tracing::warn!(
-                "{name}: the controller refuses the registration: {why}; asking again every {pause:.0?}"
+            let (host, pause) = (self.name(), REFUSED_PAUSE);
+            sluice_log::log!(
+                RegistrationRefused,
+                host,
+                why,
+                "{host}: the controller refuses the registration: {why}; asking again every {pause:.0?}"
             );
             self.refused = Some(why.clone());
         }
@@ -197,20 +212,33 @@ impl<R: Role> Session<R> {
     fn on_answer(&mut self) {
         self.backoff.reset();
         if self.lost.take().is_some() {
-            tracing::info!("{}: the controller at {} answers again", self.name(), self.url());
+            let (host, url) = (self.name(), self.url());
+            sluice_log::log!(
+                ControllerBack,
+                host,
+                controller = url,
+                "{host}: the controller at {url} answers again"
+            );
         }
     }
 
     /// Handles a failed call. Returns how long to wait before the next attempt.
     fn failed(&mut self, status: &Status) -> Duration {
-        let (why, name) = (reason(status), self.name());
+        let (why, host) = (reason(status), self.name());
         let since = *self.lost.get_or_insert_with(|| {
             self.shared.push_event(RegistrarEvent::Lost { why: why.clone() });
             Instant::now()
         });
         let left = self.lease.saturating_sub(since.elapsed());
         if left.is_zero() && self.controllers.turn() {
-            tracing::warn!("{name}: turns to the controller at {}: {why}", self.url());
+            let url = self.url();
+            sluice_log::log!(
+                ControllerTurned,
+                host,
+                controller = url,
+                why,
+                "{host}: turns to the controller at {url}: {why}"
+            );
             (self.calls, self.held, self.lost) = (self.controllers.line(), None, None);
             self.backoff.reset();
             return CALLS_APART;
@@ -220,7 +248,13 @@ impl<R: Role> Session<R> {
         // pause.
         let pause = if self.controllers.are_several() { pause.min(left) } else { pause };
         let url = self.url();
-        tracing::warn!("{name}: cannot reach the controller at {url}: {why}; trying again in {pause:.0?}");
+        sluice_log::log!(
+            ControllerLost,
+            host,
+            controller = url,
+            why,
+            "{host}: cannot reach the controller at {url}: {why}; trying again in {pause:.0?}"
+        );
         pause
     }
 
@@ -238,7 +272,13 @@ impl<R: Role> Session<R> {
     async fn leave(mut self) {
         let patience = self.lease;
         let final_sent = timeout(patience, self.try_leaving()).await.unwrap_or_else(|_| {
-            tracing::warn!("{}: left without an answer of the controller at {}", self.name(), self.url());
+            let (host, url) = (self.name(), self.url());
+            sluice_log::log!(
+                LeaveUnanswered,
+                host,
+                controller = url,
+                "{host}: left without an answer of the controller at {url}"
+            );
             None
         });
         self.shared.push_event(RegistrarEvent::Left { final_sent });
@@ -255,7 +295,13 @@ impl<R: Role> Session<R> {
             let pause = match answer {
                 Ok(Departure::Granted(final_sent)) => return final_sent,
                 Ok(Departure::Refused { why }) => {
-                    tracing::warn!("{}: the controller does not know what to end: {why}", self.name());
+                    let host = self.name();
+                    sluice_log::log!(
+                        LeaveRefused,
+                        host,
+                        why,
+                        "{host}: the controller does not know what to end: {why}"
+                    );
                     return None;
                 }
                 Ok(Departure::Wait { retry_after, .. }) => span(retry_after).clamp(CALLS_APART, PAUSE_MAX),

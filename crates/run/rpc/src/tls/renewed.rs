@@ -109,7 +109,7 @@ impl<F: FromPemFiles> State<F> {
             Err(why) => {
                 let why = why.to_string();
                 if self.wrong.as_ref() != Some(&why) {
-                    tracing::warn!("{why}; what was read before is used on");
+                    sluice_log::log!(CertificatesUnread, why, "{why}; what was read before is used on");
                     self.wrong = Some(why);
                 }
             }
@@ -126,7 +126,7 @@ impl<F: FromPemFiles> State<F> {
             self.made = next.make()?;
             self.of = next;
             self.version += 1;
-            tracing::info!("certificates were read anew");
+            sluice_log::log!(CertificatesRead, "certificates were read anew");
         }
         Ok(())
     }

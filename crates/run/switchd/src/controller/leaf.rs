@@ -114,7 +114,7 @@ impl LeafRegistration {
             let before = mem::take(&mut self.again);
             for action in before.into_iter().chain(mem::take(&mut self.out)) {
                 if let Err(why) = self.perform(action.clone()) {
-                    tracing::error!("{why}; trying again in {AGAIN_AFTER:?}");
+                    sluice_log::log!(LeafStepFailed, %why, "{why}; trying again in {AGAIN_AFTER:?}");
                     self.again.push(action);
                 }
             }
@@ -162,7 +162,12 @@ impl LeafRegistration {
             LeafAction::Link(pool, row) => {
                 let answers = self.tables.call(vec![TableOp::SetSpine(pool, row)])?;
                 if answers != [TableAnswer::Done] {
-                    tracing::error!("the leaf does not take its spine at {}: {answers:?}", row.at);
+                    let at = row.at;
+                    sluice_log::log!(
+                        LeafStepFailed,
+                        %at,
+                        "the leaf does not take its spine at {at}: {answers:?}"
+                    );
                 }
             }
         }

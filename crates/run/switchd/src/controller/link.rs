@@ -192,7 +192,7 @@ impl SwitchConnection {
     fn complain(&mut self, why: &SwitchdError) {
         if !self.complained {
             self.complained = true;
-            tracing::warn!("{why}; trying again every {RETRY_EVERY:?}");
+            sluice_log::log!(SwitchLost, %why, "{why}; trying again every {RETRY_EVERY:?}");
         }
     }
 }

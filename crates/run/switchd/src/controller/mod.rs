@@ -10,6 +10,7 @@ mod leaf;
 mod link;
 mod metrics;
 mod note_counts;
+mod note_events;
 mod pod_registry;
 mod runner;
 mod service;

@@ -35,11 +35,28 @@ impl PodRegistry {
         };
         pods.on_spine(spine, lives);
         match (lives, pods.stand_in()) {
-            (true, _) => tracing::info!("spine {number} is there: its racks and clients belong to it"),
-            (false, Some(other)) => {
-                tracing::warn!("spine {number} is lost: spine {} stands in for it", other + 1);
+            (true, _) => {
+                sluice_log::log!(
+                    SpineUp,
+                    spine = number,
+                    "spine {number} is there: its racks and clients belong to it"
+                );
             }
-            (false, None) => tracing::warn!("spine {number} is lost, and none lives to stand in"),
+            (false, Some(other)) => {
+                let other = other + 1;
+                sluice_log::log!(
+                    SpineDown,
+                    spine = number,
+                    "spine {number} is lost: spine {other} stands in for it"
+                );
+            }
+            (false, None) => {
+                sluice_log::log!(
+                    SpineDown,
+                    spine = number,
+                    "spine {number} is lost, and none lives to stand in"
+                );
+            }
         }
     }
 

@@ -19,6 +19,7 @@ use tokio::time::sleep;
 
 use super::link::{Batch, ConnectionId, Link, SwitchEvent};
 use super::note_counts::NoteCounts;
+use super::note_events;
 
 /// Steps of one batch; the switch takes them without a packet in between.
 const BATCH_MAX: usize = 256;
@@ -100,7 +101,7 @@ impl NoteSink {
     }
 
     fn note(&self, note: Note) {
-        tracing::info!("{note}");
+        note_events::log(&note);
         self.counts.count(&note);
         self.tell(NoteContent::Note(note));
     }
@@ -108,7 +109,7 @@ impl NoteSink {
     fn publish_interval(&self, interval: AgentInterval, slice_name: impl Fn(u32) -> String) {
         let lines = judgement_lines(&interval, slice_name);
         for line in &lines {
-            tracing::info!("{line}");
+            sluice_log::log!(AgentJudged, "{line}");
         }
         self.tell(NoteContent::Found(lines.join("; "), Arc::new(interval)));
     }

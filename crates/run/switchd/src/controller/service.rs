@@ -355,8 +355,11 @@ fn step(note: &Note) -> Option<v1::SliceStep> {
 /// Logs an operator's request and its result.
 fn log_request(asked: &str, done: Result<(), Status>) -> Result<(), Status> {
     match &done {
-        Ok(()) => tracing::info!("{asked}"),
-        Err(why) => tracing::warn!("{asked}, which was not done: {}", shown(why.message())),
+        Ok(()) => sluice_log::log!(OperatorAsked, "{asked}"),
+        Err(why) => {
+            let why = shown(why.message());
+            sluice_log::log!(OperatorRefused, why, "{asked}, which was not done: {why}");
+        }
     }
     done
 }

@@ -74,7 +74,7 @@ async fn accept_all(acceptor: Arc<Acceptor>, listener: TcpListener, ready: Ready
                 tokio::spawn(Arc::clone(&acceptor).greet(stream, from, ready.clone(), slot));
             }
             Err(why) => {
-                tracing::warn!("cannot take connections: {why}; trying again");
+                sluice_log::log!(ConnectionsUntaken, %why, "cannot take connections: {why}; trying again");
                 sleep(PAUSE).await;
             }
         }

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::future::ready;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use sluice_metrics::{Collecting, MetricFamily, MetricSample, MetricSource};
 use sluice_rpc::{Malformed, RenewedTls, end_text, shown, v1};
@@ -75,8 +75,6 @@ impl Reason {
     }
 }
 
-/// The shortest time between two log lines about refusals: anyone can connect.
-const TELL_EVERY: Duration = Duration::from_secs(1);
 /// How many callers are remembered whose certificates end soon.
 const ENDING_MAX: usize = 256;
 
@@ -84,8 +82,6 @@ const ENDING_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Refused {
     counts: [AtomicU64; Reason::ALL.len()],
-    /// When a refusal was last logged.
-    told: Mutex<Option<Instant>>,
     /// The server's own certificates.
     own: Option<Arc<RenewedTls>>,
     /// For each caller, the end of the certificate that it showed last.
@@ -102,14 +98,11 @@ impl Refused {
         self.counts[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a refusal, and logs it at most once a second.
+    /// Counts a refusal, and logs it within the limit of this event: anyone can connect.
     pub(crate) fn log_refusal(&self, reason: Reason, who: impl Display, why: &str) {
         self.count(reason);
-        let mut told = locked(&self.told);
-        if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
-            *told = Some(Instant::now());
-            tracing::warn!("{who} was refused: {}", shown(why));
-        }
+        let reason = reason.word();
+        sluice_log::log!(CallRefused, %who, reason, why, "{who} was refused: {}", shown(why));
     }
 
     /// Notes that a caller showed a certificate that ends at `end`.

@@ -82,7 +82,7 @@ impl RpcServer {
                         () = background => None,
                     };
                     if let Some(why) = ended {
-                        tracing::error!("serving gRPC on {local} ended: {why}");
+                        sluice_log::log!(GrpcEnded, %local, %why, "serving gRPC on {local} ended: {why}");
                     }
                 };
                 // Dropping the sender stops the server, as a message does.

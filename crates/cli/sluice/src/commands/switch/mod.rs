@@ -12,7 +12,7 @@ use serde_json::json;
 use sluice_launcher::parent;
 use sluice_net::first::FirstPacket;
 use sluice_net::metrics::MetricsOutlets;
-use sluice_net::program::{CONTROLLER_DEFAULT, log, read_anew_on_hangup};
+use sluice_net::program::{CONTROLLER_DEFAULT, read_anew_on_hangup};
 use sluice_net::udp::Waiting;
 use sluice_netem::FaultPlan;
 use sluice_report::table::Table;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     read_anew_on_hangup()?;
-    log(args.output.quiet);
+    args.log.start(&role::process(args), &args.output);
     let plan = plan(args)?;
     if args.detach {
         return xdp::detach(args, &plan);

@@ -32,6 +32,15 @@ pub(super) fn of(args: &SwitchArgs, plan: &Plan) -> Outcome<SwitchRole> {
     }
 }
 
+/// The name of the process in logs, as plans call it when they kill it.
+pub(super) fn process(args: &SwitchArgs) -> String {
+    match (args.leaf, args.spine) {
+        (Some(rack), _) => format!("leaf {rack}"),
+        (None, Some(spine @ 2..)) => format!("spine {spine}"),
+        _ => "switch".to_owned(),
+    }
+}
+
 /// The state folder; each switch has its own.
 pub(super) fn state(args: &SwitchArgs, plan: &Plan, role: SwitchRole) -> PathBuf {
     match role {

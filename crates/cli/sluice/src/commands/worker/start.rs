@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use sluice_net::program::{WorkerArgs, log, serve_on_cores};
+use sluice_net::program::{WorkerArgs, serve_on_cores};
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::print;
 use sluice_system::{Attempt, advice};
@@ -22,7 +22,7 @@ pub(super) fn serve_ours(name: &str, args: &WorkerArgs) -> Outcome<()> {
     let make = sluice_services::opener(name).ok_or_else(|| {
         Failure::bad_input(sluice_units::unknown("service", name, &sluice_services::SERVICES))
     })?;
-    log(args.quiet);
+    args.start_log();
     let report = serve_on_cores(args, make)?;
     print::to_stderr(&report);
     if args.json {

@@ -280,7 +280,7 @@ impl LanesEngine {
     /// Answers a task that found no place, with an error for its client. This is a bug, since there is a
     /// place for each task that the lanes may hold.
     fn fail_run(&mut self, lane: usize, slot: u64, why: &CoresError, now: Nanos) {
-        tracing::error!("{}: a task was not taken: {why}", self.name);
+        sluice_log::log!(TaskUnplaced, host = self.name, %why, "{}: a task was not taken: {why}", self.name);
         self.served.failed += 1;
         let reply = (ServiceEnd::Failed.status(), Payload::EMPTY);
         self.machines.finished(lane, now, &self.settings, (slot, now), reply, &mut self.actions);
@@ -387,7 +387,10 @@ impl LanesEngine {
                     |of| format!("a task of slice {}", of.slice),
                 );
                 let ran_ms = ran.0 / 1_000_000;
-                tracing::warn!(
+                sluice_log::log!(
+                    TaskOverdue,
+                    host = self.name,
+                    ran_ms,
                     "{}: {whose} has run for {ran_ms} ms on {core} without a pause, and nothing else runs \
                      there: let its service pause",
                     self.name
