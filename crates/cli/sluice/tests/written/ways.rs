@@ -91,7 +91,9 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
         // Without the fixes a promise breaks, as the page says.
         "fault-runs" if line.words.iter().any(|word| word.ends_with(",as-published")) => Way::Alone(BREAKS),
         "sim" | "sweep" | "compare" | "throughput" | "versus" | "fault-runs" | "replay-fault" | "profile"
-        | "write" | "resources" | "policies" | "doctor" | "report" => Way::Alone(WELL),
+        | "write" | "resources" | "policies" | "doctor" | "report" | "completions" | "man" => {
+            Way::Alone(WELL)
+        }
         "reproduce" if line.has("--list") => Way::Alone(WELL),
         "reproduce" if line.has("--live") => Way::Alone(GATES),
         "reproduce" => Way::Begun,
