@@ -26,7 +26,8 @@ fn write(folder: &Path) -> io::Result<()> {
     all.build();
     fs::create_dir_all(folder)?;
     for command in all.get_subcommands().chain([&all]) {
-        let page = Man::new(command.clone()).manual("Sluice");
+        let source = format!("sluice {}", env!("CARGO_PKG_VERSION"));
+        let page = Man::new(command.clone()).source(source).manual("Sluice");
         fs::write(folder.join(page.get_filename()), text(&page, command)?)?;
     }
     Ok(())
