@@ -124,12 +124,16 @@ fails_with() {
     said=$(inside journalctl --no-pager --output cat --unit "$1" _COMM=sluice | tail -n 1)
     echo "$1: $said"
     [[ $said == *"$2"* ]]
-    { inside systemctl status --no-pager "$1" || true; } | grep -F "$2"
+    { inside systemctl status --no-pager "$1" || true; } | grep -F -e "$2"
 }
 
 refuses_bad_input() {
-    # The port of sluice-switch, which runs.
-    fails_with sluice-switch@second 'in use'
+    # The ports of sluice-switch, which runs: of its metrics, of its tasks, of its controller.
+    fails_with sluice-switch@second 'metrics cannot be served on 127.0.0.1:9464: Address already in use'
+    set_options sluice-switch@second '--metrics 127.0.0.1:0'
+    fails_with sluice-switch@second '127.0.0.1:7000: Address already in use'
+    set_options sluice-switch@second '--metrics 127.0.0.1:0 --listen 127.0.0.1:0'
+    fails_with sluice-switch@second '127.0.0.1:7400: Address already in use'
     inside systemctl stop sluice-switch
     inside mount --bind /var/lib/sluice/switch /var/lib/sluice/switch
     inside mount -o remount,bind,ro /var/lib/sluice/switch
@@ -162,9 +166,11 @@ runs_in_the_kernel() {
     inside systemctl restart sluice-switch-xdp
     serves_load
     inside systemctl stop sluice-switch-xdp
-    inside sluice switch /etc/sluice/rack.toml --io xdp --detach --interface lo --listen 127.0.0.1:7000
+    inside sluice switch /etc/sluice/rack.toml --io xdp --detach --pins /sys/fs/bpf/sluice/switch
     inside systemctl start sluice-switch
 }
+
+server_is_registered() { inside sluice status | grep '^ *one '; }
 
 runs_apart() {
     set_options sluice-switch '--controller-apart --control 127.0.0.1:7401'
@@ -174,14 +180,19 @@ runs_apart() {
     serves_load
     inside systemctl stop sluice-controller
     inside rm /etc/sluice/sluice-switch.env /etc/sluice/sluice-controller.env
+    inside sed -i 's/^servers = 0/servers = 1/' /etc/sluice/rack.toml
     inside systemctl restart sluice-switch
     inside systemctl start sluice-server@one
+    until_true 60 server_is_registered
     is_active sluice-server@one
-    inside sluice status | grep one
+    inside sed -i 's/^servers = 1/servers = 0/' /etc/sluice/rack.toml
+    inside systemctl stop sluice-server@one
+    inside systemctl restart sluice-switch
     set_options sluice-switch@second '--listen 127.0.0.1:7010 --control 127.0.0.1:7410 --metrics 127.0.0.1:9474'
     inside systemctl start sluice-switch@second
     is_active sluice-switch@second
     inside sluice status --controller 127.0.0.1:7410
+    inside systemctl stop sluice-switch@second
 }
 
 removes() {
@@ -202,5 +213,6 @@ purges() {
         -not -path '/var/log/*' -not -path '/sys/*')
     echo "left: $left"
     # What the administrator wrote stays.
-    [ "$left" = "/etc/sluice" ]
+    [ "$left" = "/etc/sluice
+/etc/sluice/sluice-switch@second.env" ]
 }
