@@ -2,7 +2,7 @@
 # `make TARGET ROCKSDB_COMPILE=1` builds the bundled RocksDB instead of linking to the system's.
 # `make bench BLESS=1` makes the present instruction counts the bounds.
 
-.PHONY: help demo demo-xdp demo-bmv2 p4 test fresh bench decisions soak reproduce planted-bugs mutants versus pacer audit
+.PHONY: help demo demo-xdp demo-bmv2 p4 test fresh bench decisions soak reproduce planted-bugs mutants versus pacer packages audit
 
 help:
 	@echo 'make demo    a rack on this machine: load; a worker, a server and the switch are killed; results in out/demo'
@@ -19,6 +19,7 @@ help:
 	@echo 'make mutants  changes the crates without I/O in small ways and says which changes no test notices; hours, and it goes on where it was stopped'
 	@echo 'make versus  Rain against what stands in front of services today (nginx, SO_REUSEPORT), on one trace; eight minutes'
 	@echo 'make pacer   how late the pacer'\''s frames leave by each way of waiting, in a kernel with a fair queue that it starts as a process'
+	@echo 'make packages  a Debian package, a container image, an SBOM; tries each on a bare Debian tree, as root; files in out/packages'
 	@echo 'make audit   known vulnerabilities among the dependencies; needs the network'
 
 demo:
@@ -76,6 +77,10 @@ versus:
 pacer:
 	@scripts/setup --pacer
 	@scripts/pacer
+
+packages:
+	@scripts/setup --packages
+	@scripts/packages $(PACKAGES)
 
 audit:
 	@scripts/setup

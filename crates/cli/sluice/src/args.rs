@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use sluice_faults::Only;
 use sluice_host::pacer::{Alpha, GapShare};
 use sluice_live::args::{LiveArgs, VersusArgs};
@@ -106,6 +107,12 @@ pub(crate) enum Command {
     /// Run racks in virtual time under failures, seed after seed, until one breaks a promise.
     #[command(after_help = words::FAULT_RUNS)]
     FaultRuns(FaultRunsArgs),
+    /// Print what makes a shell complete this command's words.
+    #[command(after_help = words::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write this command's manual pages.
+    #[command(after_help = words::MAN)]
+    Man(ManArgs),
 }
 
 #[derive(Debug, Args)]
@@ -717,6 +724,18 @@ pub(crate) struct FaultRunsArgs {
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell that is to complete words.
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Where the pages go: sluice.1, and one for each command.
+    pub(crate) folder: PathBuf,
 }
 
 /// Reads the command line; `None` after printing help that was asked for.

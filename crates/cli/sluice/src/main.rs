@@ -59,6 +59,8 @@ fn run(command: Command) -> Outcome<()> {
         Command::Report(args) => commands::report::run(&args),
         Command::ReplayFault(args) => commands::faults::replay(&args),
         Command::FaultRuns(args) => commands::faults::runs(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
     }
 }
 
@@ -84,5 +86,6 @@ fn json_of(command: &Command) -> bool {
         Command::Throughput(args) => args.how.output.json,
         Command::Reproduce(args) => args.how.output.json,
         Command::Move(_) | Command::Map(_) | Command::Report(_) | Command::ReplayFault(_) => false,
+        Command::Completions(_) | Command::Man(_) => false,
     }
 }

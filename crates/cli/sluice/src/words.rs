@@ -137,6 +137,14 @@ Examples:
   sluice fault-runs --policy rain:1 --cores --count 1000
   sluice replay-fault 7          # what happened in the run of seed 7";
 
+pub(crate) const COMPLETIONS: &str = "\
+Examples:
+  sluice completions bash        # put it into /etc/bash_completion.d; the package has it already";
+
+pub(crate) const MAN: &str = "\
+Examples:
+  sluice man out/man             # then: man -l out/man/sluice-switch.1";
+
 /// The end of `sluice --help`.
 pub(crate) fn of_all() -> String {
     format!(

@@ -21,6 +21,7 @@ pub mod results;
 pub mod rocksdb;
 pub mod running;
 pub mod seed;
+pub mod service_manager;
 pub mod shared_memory;
 pub mod stop;
 pub mod units;

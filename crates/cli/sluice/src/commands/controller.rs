@@ -15,6 +15,7 @@ use sluice_support::policies;
 use sluice_support::print;
 use sluice_support::running::RackFile;
 use sluice_support::seed::random_seed;
+use sluice_support::service_manager::ReadyService;
 use sluice_support::stop::Stop;
 use sluice_support::units;
 use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_above, start_controller};
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &ControllerCommandArgs) -> Outcome<()> {
     let reached: Vec<_> = servers.iter().map(|server| reached_at(server, &args.guard)).collect();
     let alone = args.parent.is_none();
     let _told = alone.then(|| RackFile::running(&plan.name, &reached.join(",")));
+    let _ready = ReadyService::tell();
     while !stop.is_asked() && servers.iter().all(RpcServer::is_running) {
         thread::sleep(LOOK_EVERY);
     }

@@ -3,10 +3,12 @@
 pub(crate) mod beside;
 pub(crate) mod change;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod controller;
 pub(crate) mod doctor;
 pub(crate) mod faults;
 pub(crate) mod load;
+pub(crate) mod man;
 pub(crate) mod policies;
 pub(crate) mod profile;
 pub(crate) mod report;

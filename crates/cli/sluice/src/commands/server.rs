@@ -17,6 +17,7 @@ use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan};
 use sluice_support::policies;
 use sluice_support::print;
+use sluice_support::service_manager::ReadyService;
 
 use super::with_metrics;
 use crate::args::ServerCommandArgs as Args;
@@ -40,7 +41,9 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
         let line = json!({ "schema": "sluice.listening.v1", "roce": server.local() });
         print::line(with_metrics(line, metrics_at))?;
     }
+    let ready = ReadyService::tell();
     let report = server.run()?;
+    drop(ready);
     print::to_stderr(&report);
     if args.output.json {
         print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;

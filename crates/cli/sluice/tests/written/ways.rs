@@ -16,7 +16,7 @@ pub(crate) enum Way {
 }
 
 /// Lines that are not run here: the page, the beginning of the line (empty for all lines), and the reason.
-pub(crate) const ELSEWHERE: [(&str, &str, &str); 6] = [
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 8] = [
     (
         "docs/manual/xdp.md",
         "",
@@ -24,6 +24,8 @@ pub(crate) const ELSEWHERE: [(&str, &str, &str); 6] = [
     ),
     ("docs/manual/bmv2.md", "", "takes root and the P4 tools; tests/bmv2.rs runs such racks in namespaces"),
     ("docs/manual/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
+    ("docs/manual/from-nothing.md", "", "takes a package and systemd; make packages types all of it in a bare tree"),
+    ("docs/manual/packages.md", "", "takes root and an hour"),
     ("docs/results/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
     (
@@ -91,7 +93,9 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
         // Without the fixes a promise breaks, as the page says.
         "fault-runs" if line.words.iter().any(|word| word.ends_with(",as-published")) => Way::Alone(BREAKS),
         "sim" | "sweep" | "compare" | "throughput" | "versus" | "fault-runs" | "replay-fault" | "profile"
-        | "write" | "resources" | "policies" | "doctor" | "report" => Way::Alone(WELL),
+        | "write" | "resources" | "policies" | "doctor" | "report" | "completions" | "man" => {
+            Way::Alone(WELL)
+        }
         "reproduce" if line.has("--list") => Way::Alone(WELL),
         "reproduce" if line.has("--live") => Way::Alone(GATES),
         "reproduce" => Way::Begun,

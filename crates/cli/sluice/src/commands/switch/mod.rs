@@ -22,6 +22,7 @@ use sluice_support::flags::Io;
 use sluice_support::plan::{Changes, Plan, SwitchRole};
 use sluice_support::running::RackFile;
 use sluice_support::seed::{random_bits, random_seed};
+use sluice_support::service_manager::ReadyService;
 use sluice_support::stop::Stop;
 use sluice_support::{policies, print, units};
 use sluice_switchd::controller::{ControllerOptions, Leaf, LeafOptions, SwitchLink, start_controller};
@@ -86,10 +87,12 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
     let switching = driver.spawn()?;
     let sources = [handle.counters().metrics()].into_iter().chain(server.metrics()).collect();
     let _metrics = metrics.serve(sources)?;
+    let ready = ReadyService::tell();
     while !stop.is_asked() && !switching.is_finished() && server.is_running() {
         thread::sleep(LOOK_EVERY);
     }
     let stopped = stop.is_asked();
+    drop(ready);
     drop(serving);
     handle.stop();
     switching.join().map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;

@@ -1,0 +1,88 @@
+//! `sluice man`: manual pages, one for each command, made from the command line itself.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use clap::{Command, CommandFactory as _};
+use clap_mangen::Man;
+use sluice_support::fail::{Failure, Outcome};
+use sluice_system::{Attempt, advice};
+
+use crate::args::{ManArgs, Sluice};
+
+/// Writes all pages into the folder.
+pub(crate) fn run(args: &ManArgs) -> Outcome<()> {
+    write(&args.folder).map_err(|why| {
+        let (folder, helps) = (args.folder.display(), advice(Attempt::Write, &why));
+        Failure::bad_input(format!("manual pages cannot be written to {folder}: {why}; {helps}"))
+    })
+}
+
+fn write(folder: &Path) -> io::Result<()> {
+    // `help` repeats what the pages say.
+    let mut all = Sluice::command().disable_help_subcommand(true);
+    // Names the commands as they are typed: `sluice up`, and sluice-up for its page.
+    all.build();
+    fs::create_dir_all(folder)?;
+    for command in all.get_subcommands().chain([&all]) {
+        let source = format!("sluice {}", env!("CARGO_PKG_VERSION"));
+        let page = Man::new(command.clone()).source(source).manual("Sluice");
+        fs::write(folder.join(page.get_filename()), text(&page, command)?)?;
+    }
+    Ok(())
+}
+
+/// A page's text, in roff.
+fn text(page: &Man, command: &Command) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    page.render_title(&mut out)?;
+    page.render_name_section(&mut out)?;
+    page.render_synopsis_section(&mut out)?;
+    page.render_description_section(&mut out)?;
+    page.render_options_section(&mut out)?;
+    if command.has_subcommands() {
+        page.render_subcommands_section(&mut out)?;
+    }
+    let end = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    out.extend(sections(&end).into_bytes());
+    Ok(out)
+}
+
+/// The end of a help text: each of its headings begins a section, and lines stay as they are.
+fn sections(end: &str) -> String {
+    let mut roff = String::new();
+    let mut inside = false;
+    for line in end.lines() {
+        let heading = line.strip_suffix(':');
+        if let Some(heading) = heading.filter(|_| !line.starts_with(' ')) {
+            roff += if inside { ".fi\n" } else { "" };
+            roff += &format!(".SH {}\n.nf\n", literal(&heading.to_uppercase()));
+            inside = true;
+        } else if inside && !line.is_empty() {
+            roff += &format!("{}\n", literal(line));
+        }
+    }
+    roff + if inside { ".fi\n" } else { "" }
+}
+
+/// The line as roff prints it unchanged.
+fn literal(line: &str) -> String {
+    let escaped = line.replace('\\', "\\e").replace('-', "\\-");
+    if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_begin_sections_and_no_line_is_taken_for_a_request() {
+        let text = "Examples:\n  sluice up   # a\\b\n.SH no\n\nExit codes:\n  0  well";
+        assert_eq!(
+            sections(text),
+            ".SH EXAMPLES\n.nf\n  sluice up   # a\\eb\n\\&.SH no\n.fi\n.SH EXIT CODES\n.nf\n  0  well\n.fi\n"
+        );
+        assert_eq!(sections(""), "");
+    }
+}
