@@ -31,8 +31,11 @@ fn of_folder(process: &str, folder: &FolderState) -> Option<RackFinding> {
             (FindingKind::StateFolderUnusable, "cannot be written")
         }
     };
-    let free =
-        folder.free_bytes.map_or_else(String::new, |bytes| format!("; {bytes} B of that disk are free"));
+    let free = folder.free_bytes.map_or_else(String::new, |bytes| {
+        let other = kind == FindingKind::StateFolderFull && bytes > 0;
+        let other = if other { ", so its inodes or a quota are used up" } else { "" };
+        format!("; {bytes} B of that disk are free{other}")
+    });
     let (path, why_not) = (&folder.path, &folder.why_not);
     Some(RackFinding::new(
         kind,

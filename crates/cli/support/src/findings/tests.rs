@@ -186,6 +186,10 @@ fn a_state_folder_is_told_by_what_keeps_it_from_being_written() {
         assert_eq!(told[0].kind.code(), code);
         assert!(told[0].what.starts_with("the state folder out/state of the switch "), "{told:?}");
         assert!(told[0].why.ends_with("failed: it says why; 0 B of that disk are free"), "{told:?}");
+        let mut other = status.clone();
+        other.processes[0].folder.as_mut().expect("set").free_bytes = Some(9_000);
+        let inodes = found(&other)[0].why.ends_with("are free, so its inodes or a quota are used up");
+        assert_eq!(inodes, code == "state-folder-full");
         // Also of a switch that the controller cannot use for that reason.
         let down = StatusResponse { switch: None, ..status };
         assert_eq!(codes(&down), [code]);
