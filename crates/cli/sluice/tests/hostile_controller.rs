@@ -57,6 +57,24 @@ fn no<T>() -> Answer<T> {
     Err(Status::failed_precondition(HOSTILE))
 }
 
+/// What `status` tells of in findings.
+fn wrong() -> v1::StatusResponse {
+    let [name, process, path, why_not, who] = [(); 5].map(|()| HOSTILE.to_owned());
+    let kind = v1::HostKind::Worker.into();
+    let folder = v1::FolderState { path, why_not, ..Default::default() };
+    v1::StatusResponse {
+        lost: vec![v1::LostHost { kind, name, index: 1, ago_ns: 0 }],
+        earlier: vec![v1::EarlierStatus {
+            ago_ns: 60_000_000_000,
+            refused: vec![Counter { name: HOSTILE.to_owned(), value: 0 }],
+            ..Default::default()
+        }],
+        processes: vec![v1::ProcessHealth { process, clock_step: None, folder: Some(folder) }],
+        superseded: vec![v1::SupersededCaller { term: 1, who, ago_ns: 0 }],
+        ..Default::default()
+    }
+}
+
 #[async_trait]
 impl Controller for Hostile {
     async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {
@@ -84,6 +102,7 @@ impl Controller for Hostile {
             refused: counters,
             type_names: vec![v1::TypeName { task_type: 1, name: HOSTILE.to_owned() }],
             ending: vec![v1::CertificateEnd { certificate: HOSTILE.to_owned(), unix_s: 0 }],
+            ..wrong()
         }))
     }
 

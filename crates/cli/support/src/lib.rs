@@ -11,6 +11,7 @@ pub mod fail;
 mod failure_report;
 pub mod figures;
 pub mod file_name;
+pub mod findings;
 pub mod flags;
 pub mod load;
 pub mod peers;

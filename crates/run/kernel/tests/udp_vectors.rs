@@ -256,7 +256,9 @@ impl Plane for Udp<'_> {
             RECIRCULATED => (name, count - self.walked - notes),
             _ => (name, count),
         });
-        let counts = counts.filter(|(name, count)| *count > 0 && !OF_THE_SOCKET.contains(name));
+        // Vectors say how many tasks are rejected, and see each reason in its REJECT.
+        let is_asked = |name: &str| !OF_THE_SOCKET.contains(&name) && !name.starts_with("rejected_");
+        let counts = counts.filter(|(name, count)| *count > 0 && is_asked(name));
         Ok(FinalState {
             epoch: self.shape.epoch,
             counts: counts.map(|(name, count)| (name.to_owned(), count)).collect(),

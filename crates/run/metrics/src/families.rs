@@ -85,6 +85,8 @@ families! {
         "Tasks that the switch sent to a worker.";
     SwitchRejected: Counter, "sluice_switch_tasks_rejected", [],
         "Tasks that the switch refused with a REJECT.";
+    SwitchRejectedFor: Counter, "sluice_switch_tasks_rejected_for", ["reason"],
+        "The same by reason; only a switch on a socket knows them.";
     SwitchWrittenAhead: Counter, "sluice_switch_tasks_written_ahead", [],
         "Copies of waiting tasks that the switch wrote into servers' memory.";
     SwitchRecirculated: Counter, "sluice_switch_passes_recirculated", [],

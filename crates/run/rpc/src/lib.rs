@@ -25,4 +25,6 @@ pub use hosts::misanswered;
 pub use remote::{Remote, is_silence, reason};
 pub use renewed_channel::RenewedChannel;
 pub use shown::shown;
-pub use tls::{ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, end_text, read_anew, why};
+pub use tls::{
+    ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, end_text, read_anew, span_text, why,
+};

@@ -27,6 +27,15 @@ impl v1::StatusResponse {
         self.servers.iter_mut().for_each(|server| show_both(&mut server.name, &mut server.at));
         self.refused.iter_mut().for_each(|counter| show(&mut counter.name));
         self.ending.iter_mut().for_each(|end| show(&mut end.certificate));
+        self.lost.iter_mut().for_each(|lost| show(&mut lost.name));
+        let earlier =
+            self.earlier.iter_mut().flat_map(|look| look.counters.iter_mut().chain(&mut look.refused));
+        earlier.for_each(|counter| show(&mut counter.name));
+        for process in &mut self.processes {
+            show(&mut process.process);
+            process.folder.iter_mut().for_each(|folder| show_both(&mut folder.path, &mut folder.why_not));
+        }
+        self.superseded.iter_mut().for_each(|caller| show(&mut caller.who));
         self.type_names.iter_mut().for_each(|of| show(&mut of.name));
         self
     }

@@ -7,6 +7,7 @@
 pub mod controller;
 pub mod detour;
 mod error;
+mod health;
 pub mod rpc;
 pub mod state;
 pub mod switch;

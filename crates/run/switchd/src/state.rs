@@ -20,6 +20,9 @@ use crate::SwitchdError;
 const LOCK_FILE: &str = "lock";
 const EPOCH_FILE: &str = "epoch";
 const TERM_FILE: &str = "term";
+const TEST_FILE: &str = "test";
+/// What the test file holds: as much as an epoch may take.
+const TEST_BYTES: &[u8] = b"4294967295\n";
 
 /// A switch's state folder. As long as this value lives, no second switch can open the folder.
 #[derive(Debug)]
@@ -45,6 +48,21 @@ impl StateFolder {
             Err(TryLockError::WouldBlock) => Err(SwitchdError::StateFolderTaken { path }),
             Err(TryLockError::Error(why)) => Err(unusable(&path, "lock it", why)),
         }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a small file and removes it again, to find out before the next claim whether one could be
+    /// stored. It does not wait for the disk.
+    pub(crate) fn try_write(&self) -> io::Result<()> {
+        let file = self.path.join(TEST_FILE);
+        let written = File::create(&file).and_then(|mut made| made.write_all(TEST_BYTES));
+        // A file that could be made but not filled must not stay; if it cannot be removed, the next try says so.
+        let removed = if file.exists() { fs::remove_file(&file) } else { Ok(()) };
+        written.and(removed)
     }
 
     /// The epoch of a new life, larger than any that this folder has returned; synced to disk before it is

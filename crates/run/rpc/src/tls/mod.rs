@@ -18,7 +18,7 @@ use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
 
 use super::caller::Caller;
 use crate::RpcError;
-pub use ending::{ENDS_SOON, end_of, end_text};
+pub use ending::{ENDS_SOON, end_of, end_text, span_text};
 pub(crate) use pem::Pem;
 use pinned::{ClientVerifier, ServerVerifier};
 pub use renewed::read_anew;

@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use sluice_rpc::Remote;
+use sluice_control::LinkState;
+use sluice_rpc::{Remote, v1};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::SwitchdError;
 use crate::rpc::LocalSwitch;
@@ -17,6 +18,8 @@ use crate::rpc::tables::RemoteSwitch;
 
 /// After so long without a table step, the controller asks the switch for its state.
 const ASK_EVERY: Duration = Duration::from_millis(250);
+/// How long a lost switch may take to say what it counted. It may be reached although it cannot be used.
+const LOST_PATIENCE: Duration = Duration::from_millis(300);
 /// The pause between two attempts to reach a lost switch.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
 /// How many batches and events may be under way. The runner waits for the answers of each batch.
@@ -47,18 +50,27 @@ impl Source {
         }
     }
 
-    /// The switch's counters; empty if the switch cannot be reached.
-    pub(super) async fn counters(&mut self) -> Vec<(String, u64)> {
-        match self {
-            Self::Here(local) => local.counters(),
-            Self::There(remote) => remote.counters().await.unwrap_or_default(),
+    /// What the switch counted, and how its process finds itself; empty if it cannot be reached. The
+    /// counters of a switch that cannot be used are left out.
+    pub(super) async fn count(&mut self, link: LinkState) -> v1::CountResponse {
+        let is_lost = link == LinkState::Down;
+        let mut counted = match self {
+            Self::Here(local) => local.count("switch and controller"),
+            Self::There(remote) if is_lost => {
+                timeout(LOST_PATIENCE, remote.count()).await.ok().and_then(Result::ok).unwrap_or_default()
+            }
+            Self::There(remote) => remote.count().await.unwrap_or_default(),
+        };
+        if is_lost {
+            counted.counters.clear();
         }
+        counted
     }
 
-    async fn describe(&mut self) -> Result<(Shape, Endpoint), SwitchdError> {
+    async fn describe(&mut self, by: Term) -> Result<(Shape, Endpoint), SwitchdError> {
         match self {
             Self::Here(local) => Ok((local.shape().await?, local.at())),
-            Self::There(remote) => remote.describe().await,
+            Self::There(remote) => remote.describe(by).await,
         }
     }
 
@@ -136,7 +148,7 @@ impl SwitchConnection {
 
     /// Runs one connection, from finding the switch to losing it.
     async fn one_line(&mut self) -> Result<(), RunnerEnded> {
-        let (shape, at) = match self.source.describe().await {
+        let (shape, at) = match self.source.describe(self.term).await {
             Ok(found) => found,
             Err(why) => {
                 self.complain(&why);
@@ -179,7 +191,7 @@ impl SwitchConnection {
     /// Asks the switch for its state. An error if the switch is gone, was restarted, or obeys another
     /// controller.
     async fn ask(&mut self, known: Shape) -> Result<Option<Vec<TableAnswer>>, Option<SwitchdError>> {
-        let (shape, _) = self.source.describe().await?;
+        let (shape, _) = self.source.describe(self.term).await?;
         let is_same = Shape { term: known.term, ..shape } == known;
         if is_same && shape.term <= known.term.max(self.term) { Ok(None) } else { Err(None) }
     }

@@ -6,8 +6,11 @@
 //! spines ([`start_above`]) has one such thread for each spine, all in one process.
 
 mod handle;
+mod history;
 mod leaf;
 mod link;
+mod lost_hosts;
+mod memory;
 mod metrics;
 mod note_counts;
 mod note_events;

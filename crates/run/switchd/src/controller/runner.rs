@@ -18,6 +18,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::link::{Batch, ConnectionId, Link, SwitchEvent};
+use super::memory::RackMemory;
 use super::note_counts::NoteCounts;
 use super::note_events;
 
@@ -89,11 +90,12 @@ pub(super) enum NoteContent {
 pub(super) struct NoteSink {
     to: broadcast::Sender<TimedNote>,
     counts: NoteCounts,
+    memory: RackMemory,
 }
 
 impl NoteSink {
-    pub(super) fn new(to: broadcast::Sender<TimedNote>, counts: NoteCounts) -> Self {
-        Self { to, counts }
+    pub(super) fn new(to: broadcast::Sender<TimedNote>, counts: NoteCounts, memory: RackMemory) -> Self {
+        Self { to, counts, memory }
     }
 
     pub(super) fn listen(&self) -> broadcast::Receiver<TimedNote> {
@@ -103,6 +105,7 @@ impl NoteSink {
     fn note(&self, note: Note) {
         note_events::log(&note);
         self.counts.count(&note);
+        self.memory.on_note(&note);
         self.tell(NoteContent::Note(note));
     }
 

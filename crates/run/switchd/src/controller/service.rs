@@ -22,6 +22,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::handle::RunnerHandle;
 use super::link::Source;
+use super::memory::RackMemory;
 use super::note_counts::kind;
 use super::pod_registry::PodRegistry;
 use super::runner::{Command, ControllerSnapshot, HeldRow, NotOwn, NoteContent, NoteSink, Report, TimedNote};
@@ -37,6 +38,7 @@ pub(super) struct Service {
     telling: NoteSink,
     source: Source,
     refused: Arc<Refused>,
+    memory: RackMemory,
 }
 
 /// For a controller above several spines: the spine that this service serves.
@@ -53,8 +55,9 @@ impl Service {
         telling: NoteSink,
         source: Source,
         refused: Arc<Refused>,
+        memory: RackMemory,
     ) -> Self {
-        Self { handle, pods, telling, source, refused }
+        Self { handle, pods, telling, source, refused, memory }
     }
 
     /// Checks that a host's certificate grants the name that it uses, including the name of the server on
@@ -268,15 +271,10 @@ impl Controller for Service {
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
         let sight = self.handle.look().await?;
-        let counters = match sight.view.link {
-            LinkState::Down => Vec::new(),
-            _ => self.source.clone().counters().await,
-        };
-        Ok(Response::new(v1::StatusResponse {
-            refused: self.refused.counters(),
-            ending: self.refused.ending(),
-            ..status(&sight, counters)
-        }))
+        let counted = self.source.clone().count(sight.view.link).await;
+        let mut status = status_of(&sight, counted, &self.refused);
+        self.memory.add_to(&mut status, &self.source);
+        Ok(Response::new(status))
     }
 
     type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;
@@ -377,7 +375,12 @@ fn done(answer: Answer) -> Result<(), Status> {
     }
 }
 
-fn status(sight: &ControllerSnapshot, counters: Vec<(String, u64)>) -> v1::StatusResponse {
+/// What is known now, without what the controller remembers.
+pub(super) fn status_of(
+    sight: &ControllerSnapshot,
+    counted: v1::CountResponse,
+    refused: &Refused,
+) -> v1::StatusResponse {
     let View { epoch, link, slices, workers, clients, servers, type_names } = &sight.view;
     let link = match link {
         LinkState::Down => v1::LinkState::Down,
@@ -391,7 +394,7 @@ fn status(sight: &ControllerSnapshot, counters: Vec<(String, u64)>) -> v1::Statu
             epoch: epoch.0,
             link: link.into(),
             at: sight.at.map(|at| at.to_string()).unwrap_or_default(),
-            counters: counters.into_iter().map(|(name, value)| v1::Counter { name, value }).collect(),
+            counters: counted.counters,
         }),
         slices: slices.iter().map(slice_status).collect(),
         workers: workers.iter().map(worker_status).collect(),
@@ -404,8 +407,12 @@ fn status(sight: &ControllerSnapshot, counters: Vec<(String, u64)>) -> v1::Statu
             })
             .collect(),
         servers: servers.iter().map(server_status).collect(),
-        refused: Vec::new(),
-        ending: Vec::new(),
+        refused: refused.counters(),
+        ending: refused.ending(),
+        lost: Vec::new(),
+        earlier: Vec::new(),
+        processes: counted.health.into_iter().collect(),
+        superseded: counted.superseded,
         type_names: type_names.iter().map(v1::TypeName::from).collect(),
     }
 }

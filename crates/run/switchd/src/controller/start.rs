@@ -9,6 +9,7 @@ use tonic::service::Routes;
 
 use super::handle::RunnerHandle;
 use super::link::{Link, Source, SwitchLink};
+use super::memory::RackMemory;
 use super::metrics::ControllerMetrics;
 use super::note_counts::NoteCounts;
 use super::pod_registry::PodRegistry;
@@ -97,8 +98,10 @@ fn serve(
     let metrics = ControllerMetrics::new(handle.clone(), notes.clone());
     let server = RpcServer::start("sluice-controller", options.at, &options.guard, move |refused| {
         let source = Source::new(switch);
-        let telling = NoteSink::new(broadcast::Sender::new(EVENTS_MAX), notes);
-        let service = Service::new(handle, pods, telling.clone(), source.clone(), refused);
+        let memory = RackMemory::default();
+        tokio::spawn(memory.clone().keep(handle.clone(), source.clone(), Arc::clone(&refused)));
+        let telling = NoteSink::new(broadcast::Sender::new(EVENTS_MAX), notes, memory.clone());
+        let service = Service::new(handle, pods, telling.clone(), source.clone(), refused, memory);
         let runner = Runner::new(controller, asked, Link::start(source), telling, told_to);
         let routes = Routes::new(ControllerServer::new(service)).add_service(reflection(SERVICE));
         (routes, Box::pin(runner.run()))

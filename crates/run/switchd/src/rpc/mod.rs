@@ -13,6 +13,7 @@ mod gate;
 mod guard;
 pub(crate) mod refused;
 pub(crate) mod server;
+mod superseded;
 pub(crate) mod tables;
 
 pub use guard::Guard;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sluice_rpc::fields::{Malformed, endpoint, present};
 use sluice_rpc::v1::tables_client::TablesClient;
-use sluice_rpc::{Remote, RenewedChannel, shown, v1};
+use sluice_rpc::{Caller, Remote, RenewedChannel, shown, v1};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::oneshot;
@@ -13,10 +13,13 @@ use tonic::service::Routes;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::Guard;
+use super::connection::ConnectionPeer;
 use super::refused::Refused;
 use super::server::{RpcServer, reflection};
 use super::services::tables_server::{Tables, TablesServer};
+use super::superseded::SupersededCallers;
 use crate::SwitchdError;
+use crate::health::ProcessWatch;
 use crate::state::StateFolder;
 use crate::switch::SwitchHandle;
 
@@ -30,12 +33,13 @@ pub struct LocalSwitch {
     handle: SwitchHandle,
     at: Endpoint,
     state: Option<Arc<StateFolder>>,
+    watch: Arc<ProcessWatch>,
 }
 
 impl LocalSwitch {
     /// A switch, and the address at which hosts reach it.
     pub fn new(handle: SwitchHandle, at: Endpoint) -> Self {
-        Self { handle, at, state: None }
+        Self { handle, at, state: None, watch: Arc::default() }
     }
 
     /// Stores in this folder which controller the switch obeys.
@@ -75,8 +79,15 @@ impl LocalSwitch {
         }
     }
 
-    pub(crate) fn counters(&self) -> Vec<(String, u64)> {
-        self.handle.counters().all().map(|(name, value)| (name.to_owned(), value)).collect()
+    /// What the switch counted, and how this process finds itself; `process` says what runs in it.
+    pub(crate) fn count(&self, process: &str) -> v1::CountResponse {
+        let counters = self.handle.counters();
+        let named = |(name, value): (&str, u64)| v1::Counter { name: name.to_owned(), value };
+        v1::CountResponse {
+            counters: counters.all().map(named).collect(),
+            health: Some(self.watch.health(process, self.state.as_deref())),
+            superseded: Vec::new(),
+        }
     }
 }
 
@@ -87,7 +98,8 @@ impl LocalSwitch {
 /// or socket cannot be had or a certificate cannot be used.
 pub fn serve_tables(at: SocketAddr, guard: &Guard, switch: LocalSwitch) -> Result<RpcServer, SwitchdError> {
     RpcServer::start("sluice-tables", at, guard, |refused| {
-        let service = TablesServer::new(Service { switch, refused });
+        let service =
+            TablesServer::new(Service { switch, refused, superseded: SupersededCallers::default() });
         let routes = Routes::new(service).add_service(reflection(SERVICE));
         (routes, Box::pin(std::future::pending()))
     })
@@ -96,9 +108,20 @@ pub fn serve_tables(at: SocketAddr, guard: &Guard, switch: LocalSwitch) -> Resul
 struct Service {
     switch: LocalSwitch,
     refused: Arc<Refused>,
+    superseded: SupersededCallers,
 }
 
 impl Service {
+    /// Remembers a caller that the switch does not obey any more.
+    fn note_caller<T>(&self, request: &Request<T>, term: u32, obeyed: Term) {
+        if (1..obeyed.0).contains(&term) {
+            let extensions = request.extensions();
+            let name = extensions.get::<Caller>().and_then(Caller::name);
+            let from = extensions.get::<ConnectionPeer>().map(|peer| peer.from.to_string());
+            self.superseded.note(term, name.map(str::to_owned).or(from).unwrap_or_default());
+        }
+    }
+
     async fn shape(&self) -> Result<Shape, Status> {
         self.switch.shape().await.map_err(|stopped| Status::unavailable(stopped.to_string()))
     }
@@ -108,19 +131,23 @@ impl Service {
 impl Tables for Service {
     async fn describe(
         &self,
-        _: Request<v1::DescribeRequest>,
+        request: Request<v1::DescribeRequest>,
     ) -> Result<Response<v1::DescribeResponse>, Status> {
+        self.switch.watch.look();
         let shape = self.shape().await?;
+        self.note_caller(&request, request.get_ref().term, shape.term);
         Ok(Response::new(v1::DescribeResponse { shape: Some(shape.into()), at: self.switch.at.to_string() }))
     }
 
     async fn apply(&self, request: Request<v1::ApplyRequest>) -> Result<Response<v1::ApplyResponse>, Status> {
+        let obeyed = self.shape().await?;
+        self.note_caller(&request, request.get_ref().term, obeyed.term);
         let request = request.into_inner();
         if request.ops.len() > OPS_MAX {
             return Err(Malformed::new("ops", format!("more than {OPS_MAX}")).into());
         }
         let ops = request.ops.into_iter().map(TableOp::try_from).collect::<Result<Vec<_>, _>>()?;
-        let epoch = self.shape().await?.epoch;
+        let epoch = obeyed.epoch;
         if epoch != Epoch(request.epoch) {
             let why = format!("the switch's epoch is {epoch}, not {}", request.epoch);
             return Err(Status::failed_precondition(why));
@@ -135,12 +162,11 @@ impl Tables for Service {
     }
 
     async fn count(&self, _: Request<v1::CountRequest>) -> Result<Response<v1::CountResponse>, Status> {
-        let named = |(name, value)| v1::Counter { name, value };
-        let counted = self.switch.counters().into_iter().map(named);
+        let mut counted = self.switch.count("switch");
         let refused = self.refused.counters().into_iter();
-        let refused =
-            refused.map(|v1::Counter { name, value }| named((format!("refused_call_{name}"), value)));
-        Ok(Response::new(v1::CountResponse { counters: counted.chain(refused).collect() }))
+        let named = |v1::Counter { name, value }| v1::Counter { name: format!("refused_call_{name}"), value };
+        counted.counters.extend(refused.map(named));
+        Ok(Response::new(v1::CountResponse { superseded: self.superseded.told(), ..counted }))
     }
 }
 
@@ -158,9 +184,9 @@ impl RemoteSwitch {
         Self { remote, calls }
     }
 
-    pub(crate) async fn describe(&mut self) -> Result<(Shape, Endpoint), SwitchdError> {
-        let answer =
-            self.calls.describe(v1::DescribeRequest {}).await.map_err(|status| self.failed(&status))?;
+    pub(crate) async fn describe(&mut self, by: Term) -> Result<(Shape, Endpoint), SwitchdError> {
+        let request = v1::DescribeRequest { term: by.0 };
+        let answer = self.calls.describe(request).await.map_err(|status| self.failed(&status))?;
         let answer = answer.into_inner();
         let read = || -> Result<_, Malformed> {
             Ok((present("shape", answer.shape)?.try_into()?, endpoint("at", &answer.at)?))
@@ -186,10 +212,11 @@ impl RemoteSwitch {
         answers.map_err(|malformed| self.failed(&malformed.into()))
     }
 
-    pub(crate) async fn counters(&mut self) -> Result<Vec<(String, u64)>, SwitchdError> {
+    pub(crate) async fn count(&mut self) -> Result<v1::CountResponse, SwitchdError> {
         let answer = self.calls.count(v1::CountRequest {}).await.map_err(|status| self.failed(&status))?;
-        let counters = answer.into_inner().counters.into_iter();
-        Ok(counters.map(|counter| (shown(&counter.name), counter.value)).collect())
+        let mut counted = answer.into_inner();
+        counted.counters.iter_mut().for_each(|counter| counter.name = shown(&counter.name));
+        Ok(counted)
     }
 
     fn failed(&self, status: &Status) -> SwitchdError {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sluice_net::udp::{Lateness, PublishedLateness, SocketCounts};
 use sluice_switch::{Refusal, Refusals};
-use sluice_wire::ParseError;
+use sluice_wire::{ParseError, RejectReason};
 
 /// Counters of the driver itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +139,7 @@ struct Published {
     own: [AtomicU64; Count::ALL.len()],
     malformed: [AtomicU64; ParseError::ALL.len()],
     refused: [AtomicU64; Refusal::ALL.len()],
+    rejected: [AtomicU64; RejectReason::ALL.len()],
     late: PublishedLateness,
 }
 
@@ -149,6 +150,7 @@ impl SwitchCounters {
             own: std::array::from_fn(zero),
             malformed: std::array::from_fn(zero),
             refused: std::array::from_fn(zero),
+            rejected: std::array::from_fn(zero),
             late: PublishedLateness::default(),
         }))
     }
@@ -168,18 +170,25 @@ impl SwitchCounters {
         self.0.refused[reason as usize].load(Ordering::Relaxed)
     }
 
+    /// Tasks refused with a REJECT, for this reason. Only a switch on a socket counts them by reason.
+    pub fn rejected(&self, reason: RejectReason) -> u64 {
+        self.0.rejected[reason as usize].load(Ordering::Relaxed)
+    }
+
     /// How late packets left that were delayed to emulate a testbed.
     pub fn late(&self) -> Lateness {
         self.0.late.load()
     }
 
-    /// All counters by name: the driver's, then malformed datagrams by reason, then refused packets by
+    /// All counters by name: the driver's, then malformed datagrams, refused packets and rejected tasks by
     /// reason.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let own = Count::ALL.iter().map(|count| (count.name(), self.of(*count)));
         let malformed = ParseError::ALL.iter().map(|reason| (reason.name(), self.malformed(*reason)));
         let refused = Refusal::ALL.iter().map(|reason| (reason.name(), self.refused(*reason)));
-        own.chain(malformed).chain(refused)
+        let rejected =
+            RejectReason::ALL.iter().map(|reason| (rejected_name(*reason), self.rejected(*reason)));
+        own.chain(malformed).chain(refused).chain(rejected)
     }
 
     /// Copies the totals that the program on links keeps: first these counters, then malformed datagrams by
@@ -197,7 +206,21 @@ impl SwitchCounters {
 
     /// Packets that changed nothing, counted by reason: malformed and refused ones.
     pub fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        self.all().skip(Count::ALL.len())
+        self.all().skip(Count::ALL.len()).take(ParseError::ALL.len() + Refusal::ALL.len())
+    }
+}
+
+/// The name of the counter of tasks that were rejected for this reason.
+pub(super) const fn rejected_name(reason: RejectReason) -> &'static str {
+    match reason {
+        RejectReason::QueueFull => "rejected_queue_full",
+        RejectReason::NoRoom => "rejected_no_room",
+        RejectReason::NoWorkers => "rejected_no_workers",
+        RejectReason::UnknownType => "rejected_unknown_type",
+        RejectReason::StaleTokens => "rejected_stale_tokens",
+        RejectReason::Unserved => "rejected_unserved",
+        RejectReason::Busy => "rejected_busy",
+        RejectReason::Late => "rejected_late",
     }
 }
 
@@ -206,12 +229,18 @@ impl SwitchCounters {
 pub(super) struct Tally {
     own: [u64; Count::ALL.len()],
     malformed: [u64; ParseError::ALL.len()],
+    rejected: [u64; RejectReason::ALL.len()],
     late: Lateness,
 }
 
 impl Tally {
     pub(super) fn new() -> Self {
-        Self { own: [0; Count::ALL.len()], malformed: [0; ParseError::ALL.len()], late: Lateness::default() }
+        Self {
+            own: [0; Count::ALL.len()],
+            malformed: [0; ParseError::ALL.len()],
+            rejected: [0; RejectReason::ALL.len()],
+            late: Lateness::default(),
+        }
     }
 
     #[inline]
@@ -233,6 +262,12 @@ impl Tally {
         self.malformed[reason as usize] += 1;
     }
 
+    #[inline]
+    pub(super) const fn rejected(&mut self, reason: RejectReason) {
+        self.add(Count::Rejected);
+        self.rejected[reason as usize] += 1;
+    }
+
     /// Copies the socket's counters.
     pub(super) const fn socket(&mut self, counts: &SocketCounts) {
         let (inward, outward) = (&counts.faults_in, &counts.faults_out);
@@ -251,6 +286,7 @@ impl Tally {
         let store = |to: &AtomicU64, value: u64| to.store(value, Ordering::Relaxed);
         to.0.own.iter().zip(self.own).for_each(|(to, value)| store(to, value));
         to.0.malformed.iter().zip(self.malformed).for_each(|(to, value)| store(to, value));
+        to.0.rejected.iter().zip(self.rejected).for_each(|(to, value)| store(to, value));
         to.0.late.store(self.late);
         to.0.refused.iter().zip(refusals.iter()).for_each(|(to, (_, value))| store(to, value));
     }

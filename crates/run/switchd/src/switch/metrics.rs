@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use sluice_metrics::{MetricFamily, MetricKind, MetricSample, MetricSource};
 use sluice_switch::Refusal;
-use sluice_wire::ParseError;
+use sluice_wire::{ParseError, RejectReason};
 
-use super::counters::{Count, SwitchCounters};
+use super::counters::{Count, SwitchCounters, rejected_name};
 
 impl Count {
     /// The metric of a counter, and its label if it has one.
@@ -71,7 +71,11 @@ impl SwitchCounters {
             MetricSample::count(MetricFamily::SwitchRefused, self.refused(*reason))
                 .with("reason", reason.name())
         });
-        own.chain(malformed).chain(refused).collect()
+        let rejected = RejectReason::ALL.iter().map(|reason| {
+            MetricSample::count(MetricFamily::SwitchRejectedFor, self.rejected(*reason))
+                .with("reason", rejected_name(*reason).trim_start_matches("rejected_"))
+        });
+        own.chain(malformed).chain(refused).chain(rejected).collect()
     }
 }
 

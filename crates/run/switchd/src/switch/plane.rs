@@ -288,8 +288,8 @@ impl Plane {
                 }
             }
             Packet::Reply(_) => long.and_then(|long| long.outside).unwrap_or(&[]),
-            Packet::Reject(_) => {
-                self.tally.add(Count::Rejected);
+            Packet::Reject(reject) => {
+                self.tally.rejected(reject.reason);
                 &[]
             }
             Packet::Empty(_) => {

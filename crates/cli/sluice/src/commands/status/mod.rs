@@ -4,6 +4,7 @@
 mod shown;
 mod snapshot;
 mod watch;
+mod wrong;
 
 use sluice_support::fail::Outcome;
 use sluice_support::print;

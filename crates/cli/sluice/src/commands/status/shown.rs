@@ -1,14 +1,16 @@
 //! The state of a rack as text and as JSON.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use sluice_control::write_labels;
 use sluice_report::table::{NOTHING, Table, digits, time};
-use sluice_rpc::end_text;
-use sluice_rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
+use sluice_rpc::v1::{ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
 use sluice_support::controller_caller::{link, phase, types_of};
+use sluice_support::findings::findings;
 use sluice_support::peers;
+
+use super::wrong;
 
 /// The whole state as text.
 pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
@@ -25,17 +27,8 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let others = [workers, servers(status), clients(status), counters];
     let tables = [&slices].into_iter().chain(&limits).chain(&classes).chain(&others).chain(&refused);
     let tables: Vec<String> = tables.map(Table::to_string).collect();
-    format!("{head}\n{}{}\n{}", ending(status), differing(status), tables.join("\n"))
-}
-
-/// A line for each certificate that has ended or ends within two weeks.
-fn ending(status: &StatusResponse) -> String {
-    let line = |end: &CertificateEnd| {
-        let at = UNIX_EPOCH.checked_add(Duration::from_secs(end.unix_s));
-        let told = at.and_then(end_text).unwrap_or_else(|| "ends".to_owned());
-        format!("{} {told}: put a new one in its place; it is read by itself\n", end.certificate)
-    };
-    status.ending.iter().map(line).collect()
+    let wrong = wrong::text(&findings(status, SystemTime::now()));
+    format!("{head}\n{wrong}\n{}", tables.join("\n"))
 }
 
 /// The state of the rack in one line.
@@ -60,25 +53,10 @@ pub(super) fn line(status: &StatusResponse) -> String {
             + &refused(slice)
     });
     let slices: String = slices.collect();
-    let apart = peers::apart(status);
-    let differing = status.workers.iter().zip(apart).filter_map(|(worker, apart)| {
-        Some(format!("; {} differs from its peers: {}", or_unknown(&worker.name), apart?))
-    });
-    let differing: String = differing.collect();
+    let wrong = wrong::line(&findings(status, SystemTime::now()));
     let clients = status.clients.len();
     let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
-    format!("switch {}, epoch {}{slices}; {clients}{differing}", link(switch.link()), switch.epoch)
-}
-
-/// A line for each worker that differs from its peers.
-fn differing(status: &StatusResponse) -> String {
-    let all = status.workers.iter().zip(peers::apart(status));
-    let lines = all.filter_map(|(worker, apart)| {
-        let (apart, name) = (apart?, or_unknown(&worker.name));
-        let (peers, s) = (apart.peers, if apart.peers == 1 { "" } else { "s" });
-        Some(format!("! {name} differs from its {peers} peer{s}: {apart}\n"))
-    });
-    lines.collect()
+    format!("switch {}, epoch {}{slices}; {clients}{wrong}", link(switch.link()), switch.epoch)
 }
 
 /// A slice's target, and what came of it; empty if it has none.
@@ -335,6 +313,7 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
         "clients": clients.collect::<Vec<_>>(),
         "servers": servers.collect::<Vec<_>>(),
         "refused": counters_json(&status.refused),
+        "findings": findings(status, SystemTime::now()),
         "ending": status.ending.iter().map(|end| {
             json!({ "certificate": end.certificate, "unix_s": end.unix_s })
         }).collect::<Vec<_>>(),
@@ -356,7 +335,7 @@ fn counters_json(counters: &[Counter]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use sluice_rpc::v1::{LinkState, SwitchStatus};
+    use sluice_rpc::v1::{CertificateEnd, LinkState, SwitchStatus};
 
     use super::*;
 
@@ -365,7 +344,7 @@ mod tests {
         let ending = vec![CertificateEnd { certificate: "certificate switch.pem".to_owned(), unix_s: 0 }];
         let told = text("here", &StatusResponse { ending, ..StatusResponse::default() });
         let lines: Vec<&str> = told.lines().take(3).collect();
-        assert!(lines[1].starts_with("certificate switch.pem ended ") && lines[2].is_empty(), "{told}");
+        assert!(lines[2].starts_with("wrong: certificate switch.pem ended "), "{told}");
     }
 
     #[test]
@@ -389,7 +368,7 @@ mod tests {
         assert_eq!(
             line(&status),
             "switch up, epoch 7; get open, 4 workers, 5 tokens parked; scan closed, 4 workers, 40 tasks wait; other open, 4 \
-             workers, balance ?; 0 clients"
+             workers, balance ?; 0 clients; nothing wrong found"
         );
     }
 

@@ -1,0 +1,55 @@
+//! A switch at its limits, and tasks that it refuses.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+
+use crate::rig::{PLAN, Rack, signal};
+
+#[test]
+fn a_full_queue_is_told_with_how_many_tasks_it_costs() {
+    let rack = Rack::of(&PLAN.replace("limit = 64", "limit = 4"));
+    let up = rack.up();
+    // Two workers that hold for 3 ms serve 660 tasks a second at most.
+    let load = rack.quiet(&["load", "--mix", "hold=1", "--rate", "3000", "--length", "600s"]);
+    let told = rack.finds("queue-full");
+    assert!(told["why"].as_str().is_some_and(|why| why.contains(" tasks (")), "{told}");
+    assert!(told["next"].as_str().is_some_and(|next| next.contains("`limit`")), "{told}");
+    drop(load);
+    up.ends_well();
+}
+
+#[test]
+fn packets_that_the_kernel_drops_in_front_of_a_switch_that_stands_still_are_told() {
+    let rack = Rack::of(PLAN.split("[[worker]]").next().expect("the slice"));
+    let (switch, _) = rack.listens(&["switch", "rack.toml"]);
+    let at = rack.until("up", |status| status["switch"]["link"] == "up");
+    let at = at["switch"]["at"].as_str().expect("an address").to_owned();
+    let pid = Pid::from_child(&switch.0);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let told = rack.finds_while("packets-dropped", || {
+        signal(pid, Signal::STOP);
+        for _ in 0..40_000 {
+            // What is lost here is meant to be.
+            socket.send_to(&[0; 512], &at).ok();
+        }
+        signal(pid, Signal::CONT);
+        std::thread::sleep(Duration::from_millis(300));
+    });
+    assert!(told["why"].as_str().is_some_and(|why| why.contains(" were dropped and ")), "{told}");
+}
+
+#[test]
+fn tasks_of_a_type_that_no_slice_serves_any_more_are_told() {
+    let rack = Rack::of(PLAN);
+    let up = rack.up();
+    let load = rack.quiet(&["load", "--mix", "hold=1", "--rate", "100", "--length", "600s"]);
+    rack.until("loaded", |status| status["clients"][0].is_object());
+    let mapped = crate::common::sluice(rack.folder(), &["map", "hold"]);
+    assert_eq!(mapped.status.code(), Some(0), "{}", crate::common::stderr(&mapped));
+    let told = rack.finds("type-unmapped");
+    assert!(told["next"].as_str().is_some_and(|next| next.contains("sluice map")), "{told}");
+    drop(load);
+    up.ends_well();
+}

@@ -1,0 +1,65 @@
+//! The manual's page shows all findings as the code has them, and the alerts have the same bounds.
+
+use std::time::Duration;
+
+use sluice_support::findings::{FindingKind, bounds};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/diagnosis.md");
+const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus/rules.yml");
+/// What the table begins after.
+const BEGIN: &str = "<!-- Written by a test: BLESS=1 cargo test -p sluice-support --test diagnosis writes all below anew. -->\n";
+
+fn table() -> String {
+    let row = |kind: &FindingKind| {
+        format!("| `{}` | {} | {} | {} |\n", kind.code(), kind.severity().word(), kind.when(), kind.next())
+    };
+    let rows: String = FindingKind::ALL.iter().map(row).collect();
+    format!("\n| code | | found when | what to do |\n|---|---|---|---|\n{rows}")
+}
+
+/// `BLESS=1 cargo test -p sluice-support --test diagnosis` writes the table anew.
+#[test]
+fn the_page_shows_all_findings() {
+    let page = std::fs::read_to_string(PAGE).expect("the page");
+    let (text, _) = page.split_once(BEGIN).expect("the marker before the table");
+    let now = [text, BEGIN, &table()].concat();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(PAGE, now).expect("the page is ours");
+    } else {
+        assert!(page == now, "the table has changed: BLESS=1 writes it anew");
+    }
+}
+
+/// The text of an alert.
+fn alert<'a>(rules: &'a str, name: &str) -> &'a str {
+    let (_, rest) = rules.split_once(&format!("- alert: {name}\n")).unwrap_or_else(|| panic!("no {name}"));
+    rest.split("- alert:").next().expect("there is a first part")
+}
+
+#[test]
+fn alerts_have_the_same_bounds() {
+    let rules = std::fs::read_to_string(RULES).expect("the rules");
+    let s = |span: Duration| match span.as_secs() {
+        secs if secs % 60 == 0 => format!("{}m", secs / 60),
+        secs => format!("{secs}s"),
+    };
+    for (name, parts) in [
+        ("SluiceSwitchLost", vec![format!("for: {}", s(bounds::SWITCH_LOST))]),
+        ("SluiceSliceClosed", vec![format!("for: {}", s(bounds::SLICE_CLOSED))]),
+        ("SluiceHostsDied", vec![format!("[{}]", s(bounds::LATELY))]),
+        (
+            "SluiceQueueLong",
+            vec![format!("> {}", bounds::QUEUE_LONG), format!("for: {}", s(bounds::COUNTED))],
+        ),
+        ("SluiceTasksRejected", vec![format!("> {}", bounds::TASKS_REFUSED)]),
+        ("SluiceSwitchBehind", vec![format!("[{}]", s(bounds::COUNTED)), "> 0".to_owned()]),
+        (
+            "SluiceCallsRefused",
+            vec![format!("[{}]", s(bounds::CALLS_COUNTED)), format!("> {}", bounds::CALLS_REFUSED)],
+        ),
+    ] {
+        for part in parts {
+            assert!(alert(&rules, name).contains(&part), "{name} has no `{part}`");
+        }
+    }
+}
