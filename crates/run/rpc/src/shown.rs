@@ -27,7 +27,18 @@ impl v1::StatusResponse {
         self.servers.iter_mut().for_each(|server| show_both(&mut server.name, &mut server.at));
         self.refused.iter_mut().for_each(|counter| show(&mut counter.name));
         self.ending.iter_mut().for_each(|end| show(&mut end.certificate));
+        self.standing = self.standing.take().map(v1::StandingResponse::shown);
         self.type_names.iter_mut().for_each(|of| show(&mut of.name));
+        self
+    }
+}
+
+impl v1::StandingResponse {
+    /// The message with all its text escaped for printing.
+    #[must_use]
+    pub fn shown(mut self) -> Self {
+        show(&mut self.leader);
+        self.standbys.iter_mut().for_each(show);
         self
     }
 }

@@ -16,7 +16,7 @@ pub(crate) enum Way {
 }
 
 /// Lines that are not run here: the page, the beginning of the line (empty for all lines), and the reason.
-pub(crate) const ELSEWHERE: [(&str, &str, &str); 6] = [
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 7] = [
     (
         "docs/manual/xdp.md",
         "",
@@ -24,6 +24,7 @@ pub(crate) const ELSEWHERE: [(&str, &str, &str); 6] = [
     ),
     ("docs/manual/bmv2.md", "", "takes root and the P4 tools; tests/bmv2.rs runs such racks in namespaces"),
     ("docs/manual/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
+    ("docs/manual/controllers.md", "", "tests/controllers.rs runs all of it, on free ports"),
     ("docs/results/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
     (

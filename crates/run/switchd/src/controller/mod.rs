@@ -6,6 +6,7 @@
 //! spines ([`start_above`]) has one such thread for each spine, all in one process.
 
 mod handle;
+mod lead;
 mod leaf;
 mod link;
 mod metrics;
@@ -13,6 +14,7 @@ mod note_counts;
 mod pod_registry;
 mod runner;
 mod service;
+mod standing;
 mod start;
 
 pub use leaf::{Leaf, LeafOptions};

@@ -7,7 +7,7 @@ use sluice_control::Note;
 use sluice_metrics::{MetricFamily, MetricSample};
 
 /// The kinds of notes.
-const KINDS: [&str; 24] = [
+const KINDS: [&str; 26] = [
     "worker-joined",
     "worker-died",
     "worker-left",
@@ -32,6 +32,8 @@ const KINDS: [&str; 24] = [
     "switch-too-small",
     "superseded",
     "stalled",
+    "leads",
+    "stands-by",
 ];
 
 /// One word that names a note's kind, for programs.
@@ -61,6 +63,8 @@ pub(super) const fn kind(note: &Note) -> &'static str {
         Note::SwitchTooSmall => 21,
         Note::Superseded { .. } => 22,
         Note::Stalled { .. } => 23,
+        Note::Leads => 24,
+        Note::StandsBy => 25,
     };
     KINDS[kind]
 }

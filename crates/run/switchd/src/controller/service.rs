@@ -119,7 +119,7 @@ impl Controller for Service {
             Some(pods) => pods.desk.renew_leaf(hello).await?,
             None => self.handle.call(|call| Event::WorkerHello { call, hello }).await?,
         };
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn await_change(
@@ -159,7 +159,7 @@ impl Controller for Service {
             Some(pods) => pods.desk.leave_leaf(pods.spine, name, life).await?,
             None => self.handle.call(move |call| Event::WorkerLeave { call, name, life }).await?,
         };
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn renew_client(
@@ -174,7 +174,7 @@ impl Controller for Service {
             Some(pods) => pods.desk.renew_client(pods.spine, hello).await?,
             None => self.handle.call(|call| Event::ClientHello { call, hello }).await?,
         };
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn leave_client(
@@ -189,7 +189,7 @@ impl Controller for Service {
             Some(pods) => pods.desk.leave_client(pods.spine, name, incarnation).await?,
             None => self.handle.call(move |call| Event::ClientLeave { call, name, incarnation }).await?,
         };
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn renew_server(
@@ -201,7 +201,7 @@ impl Controller for Service {
         self.check_own(&caller, &hello.name)?;
         self.check_address(&caller, &hello.name, hello.at)?;
         let answer = self.handle.call(|call| Event::ServerHello { call, hello }).await?;
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn leave_server(
@@ -212,7 +212,7 @@ impl Controller for Service {
         let name = self.read(fields::name("name", name))?;
         self.check_own(&caller, &name)?;
         let answer = self.handle.call(move |call| Event::ServerLeave { call, name, life }).await?;
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn move_worker(
@@ -266,15 +266,23 @@ impl Controller for Service {
         }))
     }
 
+    async fn standing(
+        &self,
+        _: Request<v1::StandingRequest>,
+    ) -> Result<Response<v1::StandingResponse>, Status> {
+        Ok(Response::new(self.handle.standing().read()))
+    }
+
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
         let sight = self.handle.look().await?;
         let counters = match sight.view.link {
-            LinkState::Down => Vec::new(),
+            LinkState::Down | LinkState::Standby => Vec::new(),
             _ => self.source.clone().counters().await,
         };
         Ok(Response::new(v1::StatusResponse {
             refused: self.refused.counters(),
             ending: self.refused.ending(),
+            standing: Some(self.handle.standing().read()),
             ..status(&sight, counters)
         }))
     }
@@ -382,6 +390,7 @@ fn status(sight: &ControllerSnapshot, counters: Vec<(String, u64)>) -> v1::Statu
         LinkState::Up => v1::LinkState::Up,
         LinkState::TooSmall => v1::LinkState::TooSmall,
         LinkState::Superseded => v1::LinkState::Superseded,
+        LinkState::Standby => v1::LinkState::Standby,
     };
     v1::StatusResponse {
         switch: Some(v1::SwitchStatus {
@@ -403,6 +412,7 @@ fn status(sight: &ControllerSnapshot, counters: Vec<(String, u64)>) -> v1::Statu
         servers: servers.iter().map(server_status).collect(),
         refused: Vec::new(),
         ending: Vec::new(),
+        standing: None,
         type_names: type_names.iter().map(v1::TypeName::from).collect(),
     }
 }

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use sluice_control::write_labels;
 use sluice_report::table::{NOTHING, Table, digits, time};
 use sluice_rpc::end_text;
-use sluice_rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
+use sluice_rpc::v1::{
+    CertificateEnd, ClassStatus, Counter, LeadRole, RecentWork, SliceStatus, StandingResponse, StatusResponse,
+};
 use sluice_support::controller_caller::{link, phase, types_of};
 use sluice_support::peers;
 
@@ -25,7 +27,53 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let others = [workers, servers(status), clients(status), counters];
     let tables = [&slices].into_iter().chain(&limits).chain(&classes).chain(&others).chain(&refused);
     let tables: Vec<String> = tables.map(Table::to_string).collect();
-    format!("{head}\n{}{}\n{}", ending(status), differing(status), tables.join("\n"))
+    format!("{head}{}\n{}{}\n{}", standing(status), ending(status), differing(status), tables.join("\n"))
+}
+
+/// Whether a controller leads its rack.
+pub(super) fn leads(status: &StatusResponse) -> bool {
+    status.standing.as_ref().is_some_and(|standing| standing.role() == LeadRole::Leads)
+}
+
+/// A controller's part in the choice of a leader, in words.
+pub(super) fn role(status: &StatusResponse) -> String {
+    let standing = status.standing.clone().unwrap_or_default();
+    let of = if standing.leader.is_empty() {
+        "who leads is not known".to_owned()
+    } else {
+        format!("{} leads", standing.leader)
+    };
+    match standing.role() {
+        LeadRole::Unspecified | LeadRole::Leads => "leads".to_owned(),
+        LeadRole::Superseded => "superseded: another controller has taken the switch over".to_owned(),
+        LeadRole::Standby if standing.other_plan => {
+            format!("standby, {of}; it has another plan than the leader and will not lead")
+        }
+        LeadRole::Standby => format!("standby, {of}"),
+    }
+}
+
+/// What the head of a state says of leader and standbys; empty if there are no standbys.
+fn standing(status: &StatusResponse) -> String {
+    let Some(standing) = &status.standing else { return String::new() };
+    match (standing.role(), &standing.standbys[..]) {
+        (LeadRole::Standby, _) => format!("; {}", role(status)),
+        (LeadRole::Leads, standbys @ [_, ..]) => format!("; standbys {}", standbys.join(", ")),
+        _ => String::new(),
+    }
+}
+
+fn standing_json(standing: &StandingResponse) -> Value {
+    let role = match standing.role() {
+        LeadRole::Unspecified => "unknown",
+        LeadRole::Leads => "leads",
+        LeadRole::Standby => "standby",
+        LeadRole::Superseded => "superseded",
+    };
+    json!({
+        "role": role, "leader": standing.leader, "standbys": standing.standbys,
+        "other_plan": standing.other_plan, "spine": standing.spine,
+    })
 }
 
 /// A line for each certificate that has ended or ends within two weeks.
@@ -67,6 +115,9 @@ pub(super) fn line(status: &StatusResponse) -> String {
     let differing: String = differing.collect();
     let clients = status.clients.len();
     let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
+    if status.standing.as_ref().is_some_and(|standing| standing.role() == LeadRole::Standby) {
+        return role(status);
+    }
     format!("switch {}, epoch {}{slices}; {clients}{differing}", link(switch.link()), switch.epoch)
 }
 
@@ -334,6 +385,7 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
         "workers": workers.collect::<Vec<_>>(),
         "clients": clients.collect::<Vec<_>>(),
         "servers": servers.collect::<Vec<_>>(),
+        "standing": status.standing.as_ref().map(standing_json),
         "refused": counters_json(&status.refused),
         "ending": status.ending.iter().map(|end| {
             json!({ "certificate": end.certificate, "unix_s": end.unix_s })
