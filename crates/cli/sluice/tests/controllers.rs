@@ -228,9 +228,15 @@ fn a_standby_without_a_switch_to_ask_says_so_and_waits() {
     let mut started: Command = command(folder.path(), &args);
     let mut standby = Running(started.stderr(Stdio::piped()).spawn().expect("it starts"));
     let log = std::io::BufReader::new(standby.0.stderr.take().expect("piped"));
-    let mut lines = std::io::BufRead::lines(log).map_while(Result::ok);
-    assert!(lines.any(|line| line.contains("leads when no other controller does")));
-    assert!(lines.any(|line| line.contains("the switch does not say who leads: ")));
+    // In any order.
+    let mut missing = vec!["leads when no other controller does", "the switch does not say who leads: "];
+    for line in std::io::BufRead::lines(log).map_while(Result::ok) {
+        missing.retain(|part| !line.contains(part));
+        if missing.is_empty() {
+            break;
+        }
+    }
+    assert!(missing.is_empty(), "it ended without {missing:?}");
     assert!(standby.runs());
     terminate(&standby.0);
     assert_eq!(standby.0.wait().expect("it ends").code(), Some(0));
