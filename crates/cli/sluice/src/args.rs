@@ -300,6 +300,10 @@ pub(crate) struct ControllerCommandArgs {
     /// several spines that of each, with commas between.
     #[arg(long, value_name = "ADDRESS", required = true, value_delimiter = ',')]
     pub(crate) tables: Vec<String>,
+    /// Wait while another controller leads the rack, and lead once it ends or is silent for a second. Start
+    /// each controller of a rack so; without this it takes the switch over at once.
+    #[arg(long)]
+    pub(crate) standby: bool,
     /// Where the controller is asked, instead of the plan's address [default: the plan's, else
     /// 127.0.0.1:7400]; above several spines once for each, with commas between [default: any port but for
     /// the first].

@@ -101,9 +101,19 @@ impl Controller for Hostile {
             servers: vec![v1::ServerStatus { name, at, ..Default::default() }],
             refused: counters,
             type_names: vec![v1::TypeName { task_type: 1, name: HOSTILE.to_owned() }],
+            standing: Some(v1::StandingResponse {
+                role: v1::LeadRole::Standby.into(),
+                leader: HOSTILE.to_owned(),
+                standbys: vec![HOSTILE.to_owned()],
+                ..Default::default()
+            }),
             ending: vec![v1::CertificateEnd { certificate: HOSTILE.to_owned(), unix_s: 0 }],
             ..wrong()
         }))
+    }
+
+    async fn standing(&self, _: Request<v1::StandingRequest>) -> Answer<v1::StandingResponse> {
+        no()
     }
 
     async fn move_worker(&self, _: Request<v1::MoveWorkerRequest>) -> Answer<v1::MoveWorkerResponse> {

@@ -79,7 +79,10 @@ fn a_command_that_fails_says_so_as_an_event() {
     let failed = sluice(folder.path(), &["switch", "absent.toml", "--log", "json"]);
     assert_eq!(failed.status.code(), Some(2));
     let said = events(&stderr(&failed));
-    assert_eq!((said.len(), said[0]["event"].as_str(), said[0]["level"].as_str()), (1, Some("failed"), Some("ERROR")));
+    assert_eq!(
+        (said.len(), said[0]["event"].as_str(), said[0]["level"].as_str()),
+        (1, Some("failed"), Some("ERROR"))
+    );
     assert!(said[0]["message"].as_str().is_some_and(|why| why.contains("absent.toml")), "{said:?}");
 }
 

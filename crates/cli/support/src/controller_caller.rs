@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use sluice_rpc::v1::controller_client::ControllerClient;
 use sluice_rpc::v1::{LinkState, StatusRequest, StatusResponse, TypeName, WatchRequest, WorkerPhase};
-use sluice_rpc::{Remote, RenewedChannel};
+use sluice_rpc::{LEADER_HEADER, Remote, RenewedChannel};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
@@ -41,20 +41,28 @@ impl ControllerCaller {
     /// answer yet is repeated for a while.
     pub fn ask<T>(&self, mut call: impl AsyncFnMut(Calls) -> Result<T, Status>) -> Outcome<T> {
         let began = Instant::now();
+        // Each call that fails turns to the next address.
+        let mut left = self.remote.count();
         self.runtime.block_on(async {
             loop {
                 let status = match timeout(PATIENCE, call(ControllerClient::new(self.remote.connect()))).await
                 {
                     Ok(Ok(answer)) => return Ok(answer),
                     Ok(Err(status)) => status,
-                    Err(_) => return Err(self.silent(&no_answer())),
+                    Err(_) => Status::deadline_exceeded(""),
                 };
                 let why = sluice_rpc::reason(&status);
                 if sluice_rpc::is_silence(&status) {
-                    return Err(self.silent(&why));
+                    left = left.saturating_sub(1);
+                    if left == 0 {
+                        return Err(self.silent(&why));
+                    }
+                    continue;
                 }
+                // A standby that is called alone cannot become another controller.
+                let is_standby = status.metadata().contains_key(LEADER_HEADER) && self.remote.count() == 1;
                 let says_not_now = status.code() == Code::Unavailable && status.source().is_none();
-                if !says_not_now || began.elapsed() > WAITS {
+                if is_standby || !says_not_now || began.elapsed() > WAITS {
                     let url = self.remote.url();
                     return Err(Failure::bad_input(format!("the controller at {url}: {why}")));
                 }
@@ -79,10 +87,6 @@ impl ControllerCaller {
 
 /// A connection to a controller.
 pub type Calls = ControllerClient<RenewedChannel>;
-
-fn no_answer() -> String {
-    format!("no answer within {} s", PATIENCE.as_secs())
-}
 
 fn runtime() -> Outcome<Runtime> {
     let built = Builder::new_current_thread().enable_all().build();
@@ -225,5 +229,6 @@ pub const fn link(link: LinkState) -> &'static str {
         LinkState::Up => "up",
         LinkState::TooSmall => "too_small",
         LinkState::Superseded => "superseded",
+        LinkState::Standby => "standby",
     }
 }

@@ -69,8 +69,8 @@ impl Drop for RackFile {
 #[derive(Clone, Debug, clap::Args)]
 pub struct RackArgs {
     /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT [default: of the one rack
-    /// that runs here, else 127.0.0.1:7400]. Of several spines all are named, with commas between; what
-    /// changes something takes one.
+    /// that runs here, else 127.0.0.1:7400]. Of several spines, or of a leader and its standbys, all are
+    /// named, with commas between; what changes something takes no spines but one.
     #[arg(long, value_name = "ADDRESS")]
     controller: Option<String>,
     #[command(flatten)]
@@ -78,11 +78,11 @@ pub struct RackArgs {
 }
 
 impl RackArgs {
-    /// The controller for a change. There must be a single one: spines share one map of types and pools,
-    /// which cannot be changed for one alone.
+    /// The controller for a change, or those of one rack, of which one leads. They may not be those of
+    /// several spines: spines share one map of types and pools, which cannot be changed for one alone.
     pub fn remote(&self) -> Outcome<Remote> {
-        let mut all = self.remotes()?;
-        if all.len() > 1 {
+        let all = self.remotes()?;
+        if all.len() > 1 && sluice_rpc::are_of_one_rack(&all) == Some(false) {
             let spines: Vec<&str> = all.iter().map(Remote::url).collect();
             return Err(Failure::bad_input(format!(
                 "{} spines ({}) have one map of types and pools, which stands in their plan: change it, and \
@@ -91,7 +91,7 @@ impl RackArgs {
                 spines.join(", ")
             )));
         }
-        Ok(all.swap_remove(0))
+        Ok(Remote::any_of(&all))
     }
 
     /// The rack's controller, or those of all spines; at least one.

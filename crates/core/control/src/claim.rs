@@ -29,6 +29,10 @@ impl Controller {
     /// Another claim came first. Its controller may be dead, or it may be a late claim of our own; so this
     /// claims the next term, or stands back.
     pub(crate) fn claim_refused(&mut self, now: Nanos, by: Term, out: &mut Vec<Action>) {
+        if self.waits {
+            // Whoever holds that term leads, or its lease will end.
+            return self.stand_by(out);
+        }
         if let Some(shape) = self.shape {
             self.take_turn(now, Shape { term: by, ..shape }, out);
         }
@@ -36,6 +40,9 @@ impl Controller {
 
     /// Another controller has taken the switch over.
     pub(crate) fn superseded(&mut self, by: Term, out: &mut Vec<Action>) {
+        if self.waits {
+            return self.stand_by(out);
+        }
         self.link = Link::Superseded;
         self.send_all_away(true, out);
         out.push(Action::Note(Note::Superseded { by, ours: self.turn.term() }));

@@ -53,11 +53,13 @@ pub struct Controller {
     pub(crate) gathers_until: Nanos,
     pub(crate) watch: Option<Watch>,
     pub(crate) adapting: Adapting,
-    rng: ChaCha8Rng,
+    pub(crate) rng: ChaCha8Rng,
     /// No lease ends before this time.
     lease_check: Option<Nanos>,
     /// When the driver was asked to call next.
     due: Option<Nanos>,
+    /// Whether the controller leads only when it is told to.
+    pub(crate) waits: bool,
 }
 
 /// The state of the controller's link with its switch.
@@ -73,15 +75,22 @@ pub(crate) enum Link {
     TooSmall,
     /// The switch obeys another controller, for good.
     Superseded,
+    /// The controller waits for the lead. The shape is that of the switch, if it can be reached.
+    Standby(Option<Shape>),
 }
 
 impl Controller {
     /// A controller that has not seen its switch yet.
     pub fn new(plan: Plan, seed: [u8; 32]) -> Result<Self, PlanError> {
         plan.check()?;
+        Ok(Self::blank(plan, ChaCha8Rng::from_seed(seed)))
+    }
+
+    /// A controller of a sound plan that has not seen its switch yet.
+    pub(crate) fn blank(plan: Plan, rng: ChaCha8Rng) -> Self {
         let slices: Vec<_> = plan.slices.iter().map(Slice::new).collect();
         let types = planned_types(&plan);
-        Ok(Self {
+        Self {
             plan,
             link: Link::Down,
             turn: Turn::default(),
@@ -98,10 +107,11 @@ impl Controller {
             gathers_until: Nanos(0),
             watch: None,
             adapting: Adapting::default(),
-            rng: ChaCha8Rng::from_seed(seed),
+            rng,
             lease_check: None,
             due: None,
-        })
+            waits: false,
+        }
     }
 
     /// Takes one event, and pushes actions to `out`.
@@ -110,6 +120,12 @@ impl Controller {
         match event {
             Event::SwitchUp(_) | Event::SwitchDown | Event::TableAnswered(_)
                 if matches!(self.link, Link::Superseded) => {}
+            Event::Lead(term) => self.lead(now, term, out),
+            Event::StandBy => self.stand_by(out),
+            Event::SwitchUp(shape) if matches!(self.link, Link::Standby(_)) => {
+                self.ledger.void(true);
+                self.link = Link::Standby(Some(shape));
+            }
             Event::SwitchUp(shape) => {
                 self.send_all_away(true, out);
                 self.switch_up(now, shape, out);
@@ -161,7 +177,12 @@ impl Controller {
         match self.link {
             Link::Up => [self.lease_check, self.slices_due(), self.adapting.due].into_iter().flatten().min(),
             Link::Confused(until) => Some(until),
-            Link::Down | Link::Claiming | Link::Reading(_) | Link::TooSmall | Link::Superseded => None,
+            Link::Down
+            | Link::Claiming
+            | Link::Reading(_)
+            | Link::TooSmall
+            | Link::Superseded
+            | Link::Standby(_) => None,
         }
     }
 
@@ -181,6 +202,7 @@ impl Controller {
             Link::Up => None,
             Link::Claiming | Link::Reading(_) => Some(wait(Waiting::ReadingBack, SOON)),
             Link::Superseded => Some(wait(Waiting::Superseded, self.plan.renew_every)),
+            Link::Standby(_) => Some(wait(Waiting::Standby, self.plan.renew_every)),
             Link::Down | Link::Confused(_) => Some(wait(Waiting::SwitchDown, self.plan.renew_every)),
             Link::TooSmall => {
                 let (slices, types) = self.shape.map_or((0, 0), |s| (s.slices, s.types));
@@ -192,7 +214,8 @@ impl Controller {
     /// As [`Self::unreachable`], but only while the switch is being claimed or read, or has another
     /// controller. In these states the controller may not even confirm a registration that stands.
     pub(crate) fn unknowing(&self) -> Option<Answer> {
-        let is_unknowing = matches!(self.link, Link::Claiming | Link::Reading(_) | Link::Superseded);
+        let is_unknowing =
+            matches!(self.link, Link::Claiming | Link::Reading(_) | Link::Superseded | Link::Standby(_));
         self.unreachable().filter(|_| is_unknowing)
     }
 
@@ -219,6 +242,11 @@ impl Controller {
     }
 
     fn switch_down(&mut self, out: &mut Vec<Action>) {
+        if matches!(self.link, Link::Standby(_)) {
+            self.ledger.void(true);
+            self.link = Link::Standby(None);
+            return;
+        }
         if !matches!(self.link, Link::Down) {
             out.push(Action::Note(Note::SwitchDown));
         }
@@ -237,6 +265,7 @@ impl Controller {
         }
         let why = match self.link {
             Link::Superseded => Waiting::Superseded,
+            Link::Standby(_) => Waiting::Standby,
             _ => Waiting::SwitchDown,
         };
         for call in calls {
@@ -253,6 +282,9 @@ impl Controller {
             (Some(_), TableAnswer::Superseded(by)) => self.superseded(by, out),
             (Some(Expect::Claim), TableAnswer::Done) => {
                 self.turn.claimed(self.epoch());
+                if self.waits {
+                    out.push(Action::Note(Note::Leads));
+                }
                 self.begin_reading(now, out);
             }
             (Some(Expect::Ignored), _) | (Some(Expect::Done), TableAnswer::Done) => {}

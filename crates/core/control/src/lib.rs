@@ -14,9 +14,8 @@
 //! run it for all spines, and divides racks and clients among them by [`Pods`].
 //!
 //! A switch obeys one controller, the one that claimed it last; the other controllers notice and stop
-//! writing (`turn`).
-//!
-//! Left out: elections between several controllers.
+//! writing (`turn`). Controllers that wait for the lead are chosen by the switch ([`Arbiter`],
+//! [`Candidate`]).
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -31,6 +30,7 @@ mod clients;
 mod controller;
 mod label_names;
 mod labels;
+mod lead;
 mod leaf_line;
 mod ledger;
 mod message;
@@ -47,6 +47,7 @@ mod server;
 mod servers;
 mod slice;
 mod slices;
+mod standby;
 mod tier;
 mod turn;
 mod types;
@@ -58,6 +59,7 @@ pub use controller::Controller;
 pub use label_names::{
     LabelNames, SliceLabels, check_label, check_told_apart, read_labels, read_needs, write_labels,
 };
+pub use lead::{Arbiter, Candidate, LeadAnswer, LeadCall};
 pub use leaf_line::{LeafAction, LeafLine, PoolSize};
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,

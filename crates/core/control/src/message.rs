@@ -10,7 +10,7 @@ use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{
-    ClientId, Endpoint, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
+    ClientId, Endpoint, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, Term, WorkerId,
 };
 use thiserror::Error;
 
@@ -147,6 +147,10 @@ pub enum Event {
         /// One for each slice of the agent's workers.
         tallies: Vec<SliceTally>,
     },
+    /// A controller that waits may take the switch over from the controller of this term.
+    Lead(Term),
+    /// A controller that leads is to wait again.
+    StandBy,
     /// An operator looks at the [`View`](crate::View): keeps the slices' balances fresh for the next two
     /// leases.
     Watch,
@@ -270,6 +274,8 @@ pub enum Waiting {
     SwitchDown,
     /// Another controller has taken the switch over.
     Superseded,
+    /// The controller waits for the lead.
+    Standby,
     /// The controller is reading its tables back from the switch.
     ReadingBack,
     /// After a read-back, a row whose name is not known yet may belong to this name.
@@ -299,6 +305,7 @@ impl fmt::Display for Waiting {
             Self::Superseded => {
                 "another controller has taken the switch over, and this one does nothing any more: ask the other one"
             }
+            Self::Standby => "this controller is a standby and does not lead: ask the one that leads",
             Self::ReadingBack => "the controller is reading the switch's tables back",
             Self::NamesUnknown => "the controller restarted and does not know yet who holds this name",
             Self::WorkersGathering => {

@@ -137,6 +137,10 @@ pub enum Note {
         /// The term of this controller.
         ours: Term,
     },
+    /// The controller leads from now on.
+    Leads,
+    /// The controller leads no more, and waits for the lead.
+    StandsBy,
     /// The controller was not called for so long that its leases prove nothing; all were extended.
     Stalled {
         /// How late the controller was called, in milliseconds.
@@ -204,6 +208,11 @@ impl fmt::Display for Note {
                 f,
                 "another controller has taken the switch over (its number is {by}, ours {ours}): this one writes nothing any \
                  more; stop one of the two, and start this one anew if it is to have the switch"
+            ),
+            Self::Leads => f.write_str("this controller leads now"),
+            Self::StandsBy => f.write_str(
+                "this controller leads no more and is a standby: it was silent at the switch for a lease, \
+                 gave the lead up, or another one leads",
             ),
             Self::SwitchTooSmall => f.write_str("switch is too small for the plan"),
             Self::Stalled { late_ms } => {

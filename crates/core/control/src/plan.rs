@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::name::{NameError, check_name};
 use crate::rings::RdmaPlan;
 use crate::tier::Tier;
+use core::fmt::{self, Write};
 use sluice_wire::registrations::Sizes;
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::{Endpoint, Nanos, Serial, TaskType};
@@ -197,12 +198,33 @@ impl Plan {
         Ok(())
     }
 
+    /// A number that two plans share if they are the same, apart from the address of the switch.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+        let same = Self { switch: Endpoint::default(), ..self.clone() };
+        // Writing to a hash cannot fail.
+        let _ = write!(hash, "{same:?}");
+        hash.0
+    }
+
     fn check_times(&self) -> Result<(), PlanError> {
         if self.renew_every == Nanos(0) || self.lease < self.renew_every.times(2) {
             return Err(PlanError::Lease { lease: self.lease, renew_every: self.renew_every });
         }
         if self.max_wait == Nanos(0) || self.unmeasured_limit == 0 {
             return Err(PlanError::NoWait);
+        }
+        Ok(())
+    }
+}
+
+/// The hash FNV-1a of what is written.
+struct Fnv(u64);
+
+impl Write for Fnv {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
         Ok(())
     }

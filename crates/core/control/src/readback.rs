@@ -103,13 +103,14 @@ impl Controller {
         self.restore_types(is_first, reading, out);
         self.doubt_types(now);
         self.write_needs(out);
+        let found = now + self.grace();
         for (index, state) in reading.workers.iter().enumerate() {
-            self.restore_worker(now, index as u16, state, out);
+            self.restore_worker(found, index as u16, state, out);
         }
         for (index, row) in reading.clients.iter().enumerate() {
-            self.restore_client(now, index as u16, *row);
+            self.restore_client(found, index as u16, *row);
         }
-        self.restore_servers(now, &reading.servers, &reading.rings, out);
+        self.restore_servers(found, &reading.servers, &reading.rings, out);
         let (workers, clients) = (self.workers.iter().count(), self.clients.iter().count());
         out.push(Action::Note(Note::ReadBack { workers, clients }));
         for slice in 0..self.slices.len() {

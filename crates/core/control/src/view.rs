@@ -43,6 +43,8 @@ pub enum LinkState {
     TooSmall,
     /// The switch obeys another controller.
     Superseded,
+    /// The controller waits for the lead.
+    Standby,
 }
 
 /// One slice.
@@ -170,6 +172,7 @@ impl Controller {
             Link::Down | Link::Confused(_) => LinkState::Down,
             Link::Claiming | Link::Reading(_) => LinkState::Reading,
             Link::Superseded => LinkState::Superseded,
+            Link::Standby(_) => LinkState::Standby,
             Link::Up => LinkState::Up,
             Link::TooSmall => LinkState::TooSmall,
         }

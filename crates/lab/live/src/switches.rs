@@ -55,6 +55,7 @@ impl LiveSwitches {
                 plan: sluice_control::Plan { tier, ..plan(local) },
                 seed: sluice_support::seed::random_seed()?,
                 switch: SwitchLink::Here(LocalSwitch::new(switch.handle.clone(), local)),
+                standby: false,
             };
             Outcome::Ok((switch, options))
         };

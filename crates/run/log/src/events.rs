@@ -65,6 +65,10 @@ events! {
     SwitchTooSmall: INFO, Own, "switch-too-small", "Controller: the switch is too small for the plan.";
     Superseded: INFO, Own, "superseded", "Controller: another controller has taken the switch over.";
     Stalled: INFO, Own, "stalled", "Controller: it was not called for long; all leases were extended.";
+    Leads: INFO, Own, "leads", "Controller: it leads the rack.";
+    StandsBy: INFO, Own, "stands-by", "Controller: it waits for the lead.";
+    StandbyUnfit: WARN, Own, "standby-unfit", "Standby: it has another plan than the leader.";
+    LeadUntold: WARN, Own, "lead-untold", "Standby: the switch does not say who leads.";
     SwitchLost: WARN, Own, "switch-lost", "Controller: why the switch cannot be reached.";
     AgentJudged: INFO, Own, "agent-judged", "Controller: what an agent found about its server's workers.";
     OperatorAsked: INFO, Own, "operator-asked", "Controller: it did what an operator asked for.";

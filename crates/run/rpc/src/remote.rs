@@ -1,4 +1,5 @@
-//! The address of a gRPC service, and how soon a dead connection is noticed.
+//! The address of a gRPC service, or the addresses of several processes of which one serves; and how soon a
+//! dead connection is noticed.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::ToSocketAddrs;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use tonic::transport::{Endpoint, Uri};
 use tonic::{Code, Status};
 
-use super::renewed_channel::{RenewedChannel, RenewedEndpoint};
+use super::renewed_channel::{Addresses, RenewedChannel, RenewedEndpoint};
 use super::tls::{Renewed, why};
 use super::{ClientTls, shown};
 use crate::RpcError;
@@ -19,23 +20,41 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 const PING_EVERY: Duration = Duration::from_millis(200);
 const PING_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// The checked address of a gRPC service, not connected yet.
+/// The checked address of a gRPC service, not connected yet. If it has several addresses, one of the
+/// processes there serves: a call goes to the one that answered last, and if that one fails or says that
+/// another one leads, the next call goes to the next address. Clones share what was found out.
 #[derive(Clone, Debug)]
 pub struct Remote {
     url: String,
-    endpoint: Arc<Renewed<RenewedEndpoint>>,
+    addresses: Addresses,
     /// The name in the client certificate that is shown to this service, if there is one.
     caller: Option<String>,
 }
 
 impl Remote {
-    /// The service at `text`: `HOST:PORT`, `http://…` or `https://…`. The first means `https` if `tls` is
-    /// given.
+    /// The service at `text`: `HOST:PORT`, `http://…` or `https://…`, or several of these with commas
+    /// between. The first means `https` if `tls` is given.
     ///
     /// # Errors
     /// [`RpcError::Address`] if it is not one of these, does not resolve, or does not go with `tls`;
     /// [`RpcError::Tls`] if `tls` cannot be used.
     pub fn new(text: &str, tls: Option<&ClientTls>) -> Result<Self, RpcError> {
+        let all = text.split(',').map(|one| Self::of_one(one, tls)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::any_of(&all))
+    }
+
+    /// The service that one of these serves; there must be at least one.
+    pub fn any_of(all: &[Self]) -> Self {
+        let urls: Vec<&str> = all.iter().map(Self::url).collect();
+        let endpoints = all.iter().flat_map(|remote| remote.addresses.all()).cloned();
+        Self {
+            url: urls.join(","),
+            addresses: Addresses::new(endpoints.collect()),
+            caller: all[0].caller.clone(),
+        }
+    }
+
+    fn of_one(text: &str, tls: Option<&ClientTls>) -> Result<Self, RpcError> {
         let wrong = |why: String| RpcError::Address { text: text.to_owned(), why };
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = if text.contains("://") { text.to_owned() } else { format!("{scheme}://{text}") };
@@ -58,12 +77,17 @@ impl Remote {
             .tcp_nodelay(true);
         let caller = tls.map(ClientTls::name).transpose()?.flatten();
         let endpoint = Arc::new(Renewed::new(RenewedEndpoint { at, tls: tls.cloned() })?);
-        Ok(Self { url, endpoint, caller })
+        Ok(Self { url, addresses: Addresses::new(vec![endpoint]), caller })
     }
 
-    /// The service's address as a URL.
+    /// The service's address as a URL; several have commas between.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// How many addresses the service has.
+    pub fn count(&self) -> usize {
+        self.addresses.all().len()
     }
 
     /// A default name for a host of this kind. The name contains the process number, so that operators find
@@ -81,13 +105,13 @@ impl Remote {
     /// A channel that connects at its first call and reconnects after each loss, always with the
     /// certificates that are valid at the call. Must be called inside a tokio runtime.
     pub fn connect(&self) -> RenewedChannel {
-        RenewedChannel::new(Arc::clone(&self.endpoint), false)
+        RenewedChannel::new(self.addresses.clone(), false)
     }
 
     /// A channel for calls without a time limit, such as a stream of events. Must be called inside a tokio
     /// runtime.
     pub fn connect_patiently(&self) -> RenewedChannel {
-        RenewedChannel::new(Arc::clone(&self.endpoint), true)
+        RenewedChannel::new(self.addresses.clone(), true)
     }
 
     /// The error for a call that ended with this status.

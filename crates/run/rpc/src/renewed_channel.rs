@@ -1,8 +1,10 @@
-//! A channel to a service that is replaced when the certificates for it change on disk.
+//! A channel to a service that is replaced when the certificates for it change on disk, or when another of
+//! its addresses is to be called.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -12,8 +14,8 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint, Error};
 use tower_service::Service;
 
-use super::ClientTls;
 use super::tls::{FromPemFiles, Pem, Renewed};
+use super::{ClientTls, LEADER_HEADER};
 use crate::RpcError;
 
 /// An endpoint, and the certificates for it.
@@ -35,38 +37,86 @@ impl FromPemFiles for RenewedEndpoint {
     }
 }
 
+/// The addresses of a service, and which of them is called. Clones share the latter.
+#[derive(Clone)]
+pub(super) struct Addresses {
+    all: Arc<[Arc<Renewed<RenewedEndpoint>>]>,
+    at: Arc<AtomicUsize>,
+}
+
+impl Addresses {
+    /// There must be at least one.
+    pub(super) fn new(all: Vec<Arc<Renewed<RenewedEndpoint>>>) -> Self {
+        Self { all: all.into(), at: Arc::new(AtomicUsize::new(0)) }
+    }
+
+    pub(super) fn all(&self) -> &[Arc<Renewed<RenewedEndpoint>>] {
+        &self.all
+    }
+
+    fn here(&self) -> usize {
+        self.at.load(Ordering::Relaxed)
+    }
+
+    /// This address is of no use now: the next one is called. Of several calls that fail together, one
+    /// turns.
+    fn turn_from(&self, at: usize) {
+        let next = (at + 1) % self.all.len();
+        self.at.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed).ok();
+    }
+}
+
+impl fmt::Debug for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Addresses").field("here", &self.here()).finish_non_exhaustive()
+    }
+}
+
+/// A call that waits for something to happen may end without an answer, which says nothing about the
+/// address.
+const AWAITS: &str = "/AwaitChange";
+
 /// Calls a service with the certificates that are valid at the call. Calls under way finish on their old
 /// channel.
 #[derive(Clone)]
 pub struct RenewedChannel {
-    to: Arc<Renewed<RenewedEndpoint>>,
+    to: Addresses,
     /// Whether calls have no time limit.
     patient: bool,
-    /// The channel, and the version of the certificates with which it was made.
-    channel: Arc<Mutex<(u64, Channel)>>,
+    channel: Arc<Mutex<MadeChannel>>,
+}
+
+/// A channel, its address, and the version of the certificates with which it was made.
+struct MadeChannel {
+    at: usize,
+    version: u64,
+    channel: Channel,
 }
 
 impl RenewedChannel {
     /// Must be called inside a tokio runtime.
-    pub(super) fn new(to: Arc<Renewed<RenewedEndpoint>>, patient: bool) -> Self {
+    pub(super) fn new(to: Addresses, patient: bool) -> Self {
         let made = connect(&to, patient);
         Self { to, patient, channel: Arc::new(Mutex::new(made)) }
     }
 
-    fn channel(&self) -> Channel {
+    /// The channel for the next call, and its address.
+    fn channel(&self) -> (usize, Channel) {
         // Nothing that can panic happens under this lock.
         let mut held = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.to.version() != held.0 {
+        let here = self.to.here();
+        if here != held.at || self.to.all[here].version() != held.version {
             *held = connect(&self.to, self.patient);
         }
-        held.1.clone()
+        (held.at, held.channel.clone())
     }
 }
 
-fn connect(to: &Renewed<RenewedEndpoint>, patient: bool) -> (u64, Channel) {
-    let (version, endpoint) = to.now();
+fn connect(to: &Addresses, patient: bool) -> MadeChannel {
+    let at = to.here();
+    let (version, endpoint) = to.all[at].now();
     let endpoint = if patient { endpoint.timeout(Duration::MAX) } else { endpoint };
-    (version, endpoint.connect_lazy())
+    MadeChannel { at, version, channel: endpoint.connect_lazy() }
 }
 
 impl Service<Request<Body>> for RenewedChannel {
@@ -79,10 +129,23 @@ impl Service<Request<Body>> for RenewedChannel {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let mut channel = self.channel();
+        let (at, mut channel) = self.channel();
+        let to = self.to.clone();
+        let awaits = request.uri().path().ends_with(AWAITS);
         Box::pin(async move {
-            poll_fn(|context| channel.poll_ready(context)).await?;
-            channel.call(request).await
+            let answer = async {
+                poll_fn(|context| channel.poll_ready(context)).await?;
+                channel.call(request).await
+            };
+            let answer = answer.await;
+            let is_useless = match &answer {
+                Ok(answer) => answer.headers().contains_key(LEADER_HEADER),
+                Err(_) => !awaits,
+            };
+            if is_useless {
+                to.turn_from(at);
+            }
+            answer
         })
     }
 }

@@ -36,7 +36,18 @@ impl v1::StatusResponse {
             process.folder.iter_mut().for_each(|folder| show_both(&mut folder.path, &mut folder.why_not));
         }
         self.superseded.iter_mut().for_each(|caller| show(&mut caller.who));
+        self.standing = self.standing.take().map(v1::StandingResponse::shown);
         self.type_names.iter_mut().for_each(|of| show(&mut of.name));
+        self
+    }
+}
+
+impl v1::StandingResponse {
+    /// The message with all its text escaped for printing.
+    #[must_use]
+    pub fn shown(mut self) -> Self {
+        show(&mut self.leader);
+        self.standbys.iter_mut().for_each(show);
         self
     }
 }

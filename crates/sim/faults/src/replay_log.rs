@@ -482,6 +482,8 @@ pub(super) fn party_and_text(told: &Told) -> (Party, String) {
         Told::Tallies { server, .. } => {
             (Party::Rack, format!("the agent of server {server} reports its interval"))
         }
+        Told::Lead(term) => (Party::Switch, format!("lets it take over from the controller of term {term}")),
+        Told::StandBy => (Party::Rack, "its lease at the switch is over".to_owned()),
         Told::Watch => (Party::Rack, "an operator looks at the rack".to_owned()),
     }
 }

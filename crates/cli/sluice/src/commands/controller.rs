@@ -38,7 +38,8 @@ pub(crate) fn run(args: &ControllerCommandArgs) -> Outcome<()> {
     let _metrics = metrics.serve(sources(&servers))?;
     print_addresses(args, &servers, metrics_at)?;
     let reached: Vec<_> = servers.iter().map(|server| reached_at(server, &args.guard)).collect();
-    let alone = args.parent.is_none();
+    // A standby would be found in place of the leader.
+    let alone = args.parent.is_none() && !args.standby;
     let _told = alone.then(|| RackFile::running(&plan.name, &reached.join(",")));
     let _ready = ReadyService::tell();
     while !stop.is_asked() && servers.iter().all(RpcServer::is_running) {
@@ -101,6 +102,7 @@ fn options(args: &ControllerCommandArgs, plan: &Plan, switch: usize) -> Outcome<
         plan: control_plan(plan, Endpoint::default(), role),
         seed: random_seed()?,
         switch: SwitchLink::There(args.tls.remote(&args.tables[switch])?),
+        standby: args.standby,
     })
 }
 
@@ -128,9 +130,10 @@ fn print_addresses(
     } else if !args.output.quiet {
         let controls: Vec<_> = controls.iter().map(ToString::to_string).collect();
         print::to_stderr(format_args!(
-            "controller on {}, switch tables at {}; Ctrl-C ends it",
+            "controller on {}, switch tables at {}; {}Ctrl-C ends it",
             controls.join(","),
-            args.tables.join(",")
+            args.tables.join(","),
+            if args.standby { "leads when no other controller does; " } else { "" }
         ));
     }
     Ok(())

@@ -43,7 +43,7 @@ pub(super) fn of_link(status: &StatusResponse, link: LinkState) -> Vec<RackFindi
             "this controller has lost the switch to another one",
             format!("the switch at {at} obeys the other, and this one writes nothing any more"),
         )),
-        LinkState::Up | LinkState::Reading | LinkState::Unspecified => None,
+        LinkState::Up | LinkState::Reading | LinkState::Standby | LinkState::Unspecified => None,
     };
     found.into_iter().collect()
 }

@@ -32,11 +32,16 @@ impl From<Client> for SpineClients {
 
 impl SpineClients {
     /// Registers with each of these controllers, under the name in `options` followed by the spine's
-    /// number. `seed` seeds the draws. With a single controller the client uses its plain name.
+    /// number. `seed` seeds the draws. With a single controller, or with several of one rack, of which one
+    /// leads, the client uses its plain name.
     ///
     /// # Errors
     /// As [`Client::connect`].
     pub fn connect(options: &ClientOptions, controllers: &[Remote], seed: u64) -> Result<Self, NetError> {
+        if controllers.len() > 1 && sluice_rpc::are_of_one_rack(controllers) == Some(true) {
+            let rack = Remote::any_of(controllers);
+            return Ok(Self::of(vec![Client::connect_at(options, rack.into())?], seed));
+        }
         let homes = Controllers::homes(controllers);
         let several = homes.len() > 1;
         let connect = |(home, controllers): (usize, Controllers)| {

@@ -16,7 +16,8 @@ pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
 /// into its flags.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 pub struct ControllerArgs {
-    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT; if it has standbys, all of
+    /// them, with commas between.
     #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
     pub controller: String,
     /// How it and its caller know each other.
@@ -50,16 +51,17 @@ pub struct ClientArgs {
 }
 
 impl ClientArgs {
-    /// The options of the client that these flags describe; if they name several spines, of the first one.
+    /// The options of the client that these flags describe, of one rack: several controllers are a leader
+    /// and its standbys.
     ///
     /// # Errors
     /// As [`ControllerArgs::remote`].
     pub fn options(&self) -> Result<ClientOptions, NetError> {
-        Ok(self.options_at(self.controllers()?.swap_remove(0)))
+        Ok(self.options_at(self.controller.remote()?))
     }
 
-    /// Registers the client with its controller, or with the controllers of several spines (`--controller
-    /// A,B`). `seed` seeds the draw of a spine for each task.
+    /// Registers the client with its controller, with a leader or standby of its rack (`--controller A,B`),
+    /// or with the controllers of several spines (written the same). `seed` seeds the draw of a spine for each task.
     ///
     /// # Errors
     /// As [`ControllerArgs::remote`] and [`Client::connect`](crate::Client::connect).

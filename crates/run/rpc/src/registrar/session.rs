@@ -261,7 +261,9 @@ impl<R: Role> Session<R> {
     /// The longest pause between two attempts. A restarted controller gives each registered host one lease,
     /// within which the host must call.
     fn longest_pause(&self) -> Duration {
-        self.held.map_or(BACKOFF_MAX, |_| BACKOFF_MAX.min(self.lease / 2))
+        let longest = self.held.map_or(BACKOFF_MAX, |_| BACKOFF_MAX.min(self.lease / 2));
+        // Each attempt may meet another address.
+        longest / self.controllers.here().count() as u32
     }
 
     fn call_in(&mut self, pause: Duration) {

@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
-use sluice_control::LinkState;
+use sluice_control::{LeadAnswer, LeadCall, LinkState};
 use sluice_rpc::{Remote, v1};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch, Term};
+use sluice_wire::{Endpoint, Epoch, Nanos, Term};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
+use tonic::Status;
 
 use crate::SwitchdError;
 use crate::rpc::LocalSwitch;
@@ -77,12 +78,19 @@ impl Source {
     async fn apply(
         &mut self,
         epoch: Epoch,
-        by: Term,
-        ops: Vec<TableOp>,
+        Batch { by, waits, ops, .. }: Batch,
     ) -> Result<Vec<TableAnswer>, SwitchdError> {
         match self {
-            Self::Here(local) => local.apply(by, ops).await,
-            Self::There(remote) => remote.apply(epoch, by, &ops).await,
+            Self::Here(local) => local.apply(by, waits, ops).await,
+            Self::There(remote) => remote.apply(epoch, by, waits, &ops).await,
+        }
+    }
+
+    /// Calls the switch about who leads.
+    pub(super) async fn lead(&mut self, call: &LeadCall) -> Result<LeadAnswer, Status> {
+        match self {
+            Self::Here(local) => local.lead(call).await.map_err(|why| Status::unavailable(why.to_string())),
+            Self::There(remote) => remote.lead(call).await,
         }
     }
 }
@@ -105,6 +113,8 @@ pub(super) struct Batch {
     pub(super) line: ConnectionId,
     /// In whose name.
     pub(super) by: Term,
+    /// The lease of a controller that leads only while the switch lets it.
+    pub(super) waits: Option<Nanos>,
     pub(super) ops: Vec<TableOp>,
 }
 
@@ -185,7 +195,7 @@ impl SwitchConnection {
             return Ok(None);
         }
         self.term = batch.by;
-        Ok(Some(self.source.apply(epoch, batch.by, batch.ops).await?))
+        Ok(Some(self.source.apply(epoch, batch).await?))
     }
 
     /// Asks the switch for its state. An error if the switch is gone, was restarted, or obeys another

@@ -7,6 +7,7 @@
 
 mod handle;
 mod history;
+mod lead;
 mod leaf;
 mod link;
 mod lost_hosts;
@@ -17,6 +18,7 @@ mod note_events;
 mod pod_registry;
 mod runner;
 mod service;
+mod standing;
 mod start;
 
 pub use leaf::{Leaf, LeafOptions};

@@ -10,7 +10,7 @@ use sluice_metrics::{MetricFamily, MetricSample};
 use super::note_events::event;
 
 /// The events that notes are.
-const KINDS: [LogEvent; 24] = [
+const KINDS: [LogEvent; 26] = [
     LogEvent::WorkerJoined,
     LogEvent::WorkerDied,
     LogEvent::WorkerLeft,
@@ -35,6 +35,8 @@ const KINDS: [LogEvent; 24] = [
     LogEvent::SwitchTooSmall,
     LogEvent::Superseded,
     LogEvent::Stalled,
+    LogEvent::Leads,
+    LogEvent::StandsBy,
 ];
 
 /// One word that names a note's kind, for programs.

@@ -30,6 +30,8 @@ pub(super) const fn event(note: &Note) -> LogEvent {
         Note::SwitchTooSmall => LogEvent::SwitchTooSmall,
         Note::Superseded { .. } => LogEvent::Superseded,
         Note::Stalled { .. } => LogEvent::Stalled,
+        Note::Leads => LogEvent::Leads,
+        Note::StandsBy => LogEvent::StandsBy,
     }
 }
 

@@ -17,6 +17,7 @@ use sluice_wire::{Endpoint, Generation, Incarnation, Key, Nanos, SliceId, Worker
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
+use super::lead::LeadPart;
 use super::link::{Batch, ConnectionId, Link, SwitchEvent};
 use super::memory::RackMemory;
 use super::note_counts::NoteCounts;
@@ -33,6 +34,8 @@ pub(super) enum Command {
     Look { answer: oneshot::Sender<ControllerSnapshot> },
     /// Answer when a worker's registration differs from this one, if the caller speaks for the worker.
     Await { caller: Caller, held: HeldRow, answer: oneshot::Sender<Result<(), NotOwn>> },
+    /// Give the lead up, since the process ends.
+    GiveUp { done: std::sync::mpsc::Sender<()> },
     /// Take an agent's report. Answer once the other agents reported and the slice step was taken.
     Hear { report: Box<Report>, answer: oneshot::Sender<Result<AgentAnswer, NotOwn>> },
 }
@@ -146,6 +149,7 @@ pub(super) struct Runner {
     /// The depths that the last slice step chose.
     depths: Depths,
     told_to: ControllerObserver,
+    lead: LeadPart,
     /// The number of workers in each slice that was last reported to the observer.
     sizes_said: Vec<PoolSize>,
     /// Whether the spine has leaves, as last reported to the observer.
@@ -196,6 +200,7 @@ impl Runner {
         link: Link,
         telling: NoteSink,
         told_to: ControllerObserver,
+        lead: LeadPart,
     ) -> Self {
         Self {
             controller,
@@ -214,6 +219,7 @@ impl Runner {
             agents: Vec::new(),
             depths: Vec::new(),
             told_to,
+            lead,
             sizes_said: Vec::new(),
             serves_said: None,
             out: Vec::new(),
@@ -223,7 +229,9 @@ impl Runner {
     /// Runs until no caller is left.
     pub(super) async fn run(mut self) {
         loop {
-            let due = self.controller.deadline().map(|at| at.since(self.clock.now()));
+            let due =
+                self.controller.deadline().into_iter().chain(self.lead.deadline(&self.controller)).min();
+            let due = due.map(|at| at.since(self.clock.now()));
             tokio::select! {
                 command = self.commands.recv() => match command {
                     Some(command) => self.command(command),
@@ -233,11 +241,20 @@ impl Runner {
                     Some(news) => self.on_switch_event(news),
                     None => return,
                 },
+                answer = self.lead.heard() => {
+                    let now = self.clock.now();
+                    if let Some(event) = self.lead.take(answer, &self.controller) {
+                        self.controller.event(now, event, &mut self.out);
+                    }
+                }
                 () = elapsed(due) => {
                     let now = self.clock.now();
+                    self.stop_leading_in_time(now);
                     self.controller.tick(now, &mut self.out);
                 }
             }
+            self.lead.call(self.clock.now(), &self.controller);
+            self.lead.publish(&self.controller);
             self.perform_actions();
             self.answer_agents();
             self.report_changes();
@@ -259,6 +276,10 @@ impl Runner {
                 }
                 self.calls.insert(call, answer);
                 self.event(event);
+            }
+            Command::GiveUp { done } => {
+                self.lead.give_up(&self.controller, done);
+                self.event(Event::StandBy);
             }
             Command::Look { answer } => {
                 self.lookers.push(answer);
@@ -418,8 +439,20 @@ impl Runner {
         }
     }
 
+    /// A leader whose lease is over leads no more, whatever else it is about to do.
+    fn stop_leading_in_time(&mut self, now: Nanos) {
+        if self.lead.lapses(now, &self.controller) {
+            self.controller.event(now, Event::StandBy, &mut self.out);
+            for (_, answer) in self.awaiting.drain(..) {
+                // The caller may have hung up.
+                answer.send(Ok(())).unwrap_or_default();
+            }
+        }
+    }
+
     fn event(&mut self, event: Event) {
         let now = self.clock.now();
+        self.stop_leading_in_time(now);
         self.controller.event(now, event, &mut self.out);
     }
 
@@ -451,7 +484,8 @@ impl Runner {
         }
         let ops = self.steps.drain(..self.steps.len().min(BATCH_MAX)).collect();
         let by = self.controller.term();
-        self.awaiting_answers = self.link.batches.send(Batch { line, by, ops }).await.is_ok();
+        let waits = self.controller.waits_for_lead().then(|| self.lead.lease());
+        self.awaiting_answers = self.link.batches.send(Batch { line, by, waits, ops }).await.is_ok();
     }
 
     /// Sends the snapshot to all who asked for one, once the balances were read.

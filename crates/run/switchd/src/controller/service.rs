@@ -122,7 +122,7 @@ impl Controller for Service {
             Some(pods) => pods.desk.renew_leaf(hello).await?,
             None => self.handle.call(|call| Event::WorkerHello { call, hello }).await?,
         };
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn await_change(
@@ -162,7 +162,7 @@ impl Controller for Service {
             Some(pods) => pods.desk.leave_leaf(pods.spine, name, life).await?,
             None => self.handle.call(move |call| Event::WorkerLeave { call, name, life }).await?,
         };
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn renew_client(
@@ -177,7 +177,7 @@ impl Controller for Service {
             Some(pods) => pods.desk.renew_client(pods.spine, hello).await?,
             None => self.handle.call(|call| Event::ClientHello { call, hello }).await?,
         };
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn leave_client(
@@ -192,7 +192,7 @@ impl Controller for Service {
             Some(pods) => pods.desk.leave_client(pods.spine, name, incarnation).await?,
             None => self.handle.call(move |call| Event::ClientLeave { call, name, incarnation }).await?,
         };
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn renew_server(
@@ -204,7 +204,7 @@ impl Controller for Service {
         self.check_own(&caller, &hello.name)?;
         self.check_address(&caller, &hello.name, hello.at)?;
         let answer = self.handle.call(|call| Event::ServerHello { call, hello }).await?;
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn leave_server(
@@ -215,7 +215,7 @@ impl Controller for Service {
         let name = self.read(fields::name("name", name))?;
         self.check_own(&caller, &name)?;
         let answer = self.handle.call(move |call| Event::ServerLeave { call, name, life }).await?;
-        Ok(Response::new(answer.try_into()?))
+        self.handle.standing().answer(answer)
     }
 
     async fn move_worker(
@@ -269,10 +269,21 @@ impl Controller for Service {
         }))
     }
 
+    async fn standing(
+        &self,
+        _: Request<v1::StandingRequest>,
+    ) -> Result<Response<v1::StandingResponse>, Status> {
+        Ok(Response::new(self.handle.standing().read()))
+    }
+
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
         let sight = self.handle.look().await?;
-        let counted = self.source.clone().count(sight.view.link).await;
+        let counted = match sight.view.link {
+            LinkState::Standby => v1::CountResponse::default(),
+            link => self.source.clone().count(link).await,
+        };
         let mut status = status_of(&sight, counted, &self.refused);
+        status.standing = Some(self.handle.standing().read());
         self.memory.add_to(&mut status, &self.source);
         Ok(Response::new(status))
     }
@@ -388,6 +399,7 @@ pub(super) fn status_of(
         LinkState::Up => v1::LinkState::Up,
         LinkState::TooSmall => v1::LinkState::TooSmall,
         LinkState::Superseded => v1::LinkState::Superseded,
+        LinkState::Standby => v1::LinkState::Standby,
     };
     v1::StatusResponse {
         switch: Some(v1::SwitchStatus {
@@ -413,6 +425,7 @@ pub(super) fn status_of(
         earlier: Vec::new(),
         processes: counted.health.into_iter().collect(),
         superseded: counted.superseded,
+        standing: None,
         type_names: type_names.iter().map(v1::TypeName::from).collect(),
     }
 }

@@ -8,6 +8,7 @@ use tokio::sync::{broadcast, mpsc};
 use tonic::service::Routes;
 
 use super::handle::RunnerHandle;
+use super::lead::LeadPart;
 use super::link::{Link, Source, SwitchLink};
 use super::memory::RackMemory;
 use super::metrics::ControllerMetrics;
@@ -15,6 +16,7 @@ use super::note_counts::NoteCounts;
 use super::pod_registry::PodRegistry;
 use super::runner::{Command, ControllerObserver, NoteSink, Runner};
 use super::service::{ServedSpine, Service};
+use super::standing::StandingBoard;
 use crate::SwitchdError;
 use crate::rpc::server::reflection;
 use crate::rpc::services::controller_server::ControllerServer;
@@ -38,6 +40,9 @@ pub struct ControllerOptions {
     /// The seed of host keys: fresh random bits, except in tests.
     pub seed: [u8; 32],
     pub switch: SwitchLink,
+    /// Whether the controller leads only while the switch lets it, and waits until then. Not in the switch's
+    /// own process.
+    pub standby: bool,
 }
 
 /// Starts a controller on a thread of its own. It runs until the returned server is dropped.
@@ -61,7 +66,8 @@ pub fn start_above(
     racks: Vec<Vec<String>>,
 ) -> Result<Vec<RpcServer>, SwitchdError> {
     let lease = spines.iter().map(|options| options.plan.lease).max().unwrap_or_default();
-    let (handles, asked): (Vec<_>, Vec<_>) = spines.iter().map(|_| command_queue()).unzip();
+    let queue = |(spine, options): (usize, &ControllerOptions)| command_queue(spine, options.standby);
+    let (handles, asked): (Vec<_>, Vec<_>) = (1..).zip(&spines).map(queue).unzip();
     let desk = Arc::new(PodRegistry::new(racks, lease, handles.clone()));
     let start = |(spine, ((options, handle), asked))| {
         let pods = ServedSpine { spine, desk: Arc::clone(&desk) };
@@ -77,13 +83,14 @@ pub(super) fn start(
     options: ControllerOptions,
     told_to: ControllerObserver,
 ) -> Result<RpcServer, SwitchdError> {
-    serve(options, command_queue(), None, told_to)
+    let queue = command_queue(0, options.standby);
+    serve(options, queue, None, told_to)
 }
 
-/// The sender and the receiver of the command queue.
-fn command_queue() -> (RunnerHandle, mpsc::Receiver<Command>) {
+/// The sender and the receiver of the command queue of a spine's controller, or of a rack's (0).
+fn command_queue(spine: usize, standby: bool) -> (RunnerHandle, mpsc::Receiver<Command>) {
     let (commands, asked) = mpsc::channel(COMMANDS_MAX);
-    (RunnerHandle::new(commands), asked)
+    (RunnerHandle::new(commands, StandingBoard::new(spine, standby)), asked)
 }
 
 fn serve(
@@ -92,19 +99,25 @@ fn serve(
     pods: Option<ServedSpine>,
     told_to: ControllerObserver,
 ) -> Result<RpcServer, SwitchdError> {
-    let controller = Controller::new(options.plan, options.seed)?;
+    let plan = options.plan.clone();
+    let make = if options.standby { Controller::standby } else { Controller::new };
+    let controller = make(options.plan, options.seed)?;
     let switch = options.switch;
+    let scheme = if matches!(options.guard, Guard::Tls(_)) { "https" } else { "http" };
+    let leaving = handle.clone();
     let notes = NoteCounts::new();
     let metrics = ControllerMetrics::new(handle.clone(), notes.clone());
-    let server = RpcServer::start("sluice-controller", options.at, &options.guard, move |refused| {
+    let server = RpcServer::start("sluice-controller", options.at, &options.guard, move |at, refused| {
         let source = Source::new(switch);
+        let lead =
+            LeadPart::new(&plan, format!("{scheme}://{at}"), source.clone(), handle.standing().clone());
         let memory = RackMemory::default();
         tokio::spawn(memory.clone().keep(handle.clone(), source.clone(), Arc::clone(&refused)));
         let telling = NoteSink::new(broadcast::Sender::new(EVENTS_MAX), notes, memory.clone());
         let service = Service::new(handle, pods, telling.clone(), source.clone(), refused, memory);
-        let runner = Runner::new(controller, asked, Link::start(source), telling, told_to);
+        let runner = Runner::new(controller, asked, Link::start(source), telling, told_to, lead);
         let routes = Routes::new(ControllerServer::new(service)).add_service(reflection(SERVICE));
         (routes, Box::pin(runner.run()))
     })?;
-    Ok(server.with_metrics(Arc::new(metrics)))
+    Ok(server.with_metrics(Arc::new(metrics)).with_farewell(move || leaving.give_up()))
 }

@@ -95,8 +95,12 @@ fn roles(call: &str) -> &'static [CallerRole] {
         | "sluice.v1.Controller/RenewServer"
         | "sluice.v1.Controller/LeaveServer"
         | "sluice.v1.Controller/ReportInterval" => &[Host],
+        "sluice.v1.Controller/Standing" => &[Host, Reader, Operator],
         "sluice.v1.Controller/Status" | "sluice.v1.Controller/Watch" => &[Reader, Operator],
-        "sluice.v1.Tables/Describe" | "sluice.v1.Tables/Apply" | "sluice.v1.Tables/Count" => &[Controller],
+        "sluice.v1.Tables/Describe"
+        | "sluice.v1.Tables/Apply"
+        | "sluice.v1.Tables/Count"
+        | "sluice.v1.Tables/Lead" => &[Controller],
         "grpc.reflection.v1.ServerReflection/ServerReflectionInfo" => &CallerRole::ALL,
         _ => &[Operator],
     }

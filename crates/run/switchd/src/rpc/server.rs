@@ -37,18 +37,19 @@ pub(crate) type Background = Pin<Box<dyn Future<Output = ()>>>;
 pub struct RpcServer {
     local: SocketAddr,
     metrics: Vec<Arc<dyn MetricSource>>,
+    farewell: Option<Box<dyn FnOnce() + Send>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl RpcServer {
     /// Listens on `at` and serves what `build` returns, until dropped. `build` runs inside the thread's
-    /// runtime, and gets the counters of refused calls.
+    /// runtime, and gets the server's address and the counters of refused calls.
     pub(crate) fn start(
         name: &'static str,
         at: SocketAddr,
         guard: &Guard,
-        build: impl FnOnce(Arc<Refused>) -> (Routes, Background) + Send + 'static,
+        build: impl FnOnce(SocketAddr, Arc<Refused>) -> (Routes, Background) + Send + 'static,
     ) -> Result<Self, SwitchdError> {
         Self::start_with(Limits::of_process(guard.asks_callers()), name, at, guard, build)
     }
@@ -58,7 +59,7 @@ impl RpcServer {
         name: &'static str,
         at: SocketAddr,
         guard: &Guard,
-        build: impl FnOnce(Arc<Refused>) -> (Routes, Background) + Send + 'static,
+        build: impl FnOnce(SocketAddr, Arc<Refused>) -> (Routes, Background) + Send + 'static,
     ) -> Result<Self, SwitchdError> {
         guard.check(at)?;
         let bind = |why: io::Error| NetError::Bind { at, why };
@@ -75,7 +76,7 @@ impl RpcServer {
         let run = move || {
             runtime.block_on(async {
                 let serving = async {
-                    let (routes, background) = build(Arc::clone(&refused));
+                    let (routes, background) = build(local, Arc::clone(&refused));
                     let gate = Gate::new(routes.prepare(), asks_callers, Arc::clone(&refused));
                     let ended = tokio::select! {
                         ended = serve(listener, tls, limits, gate, refused) => ended.err(),
@@ -93,7 +94,7 @@ impl RpcServer {
             });
         };
         let thread = thread::Builder::new().name(name.to_owned()).spawn(run).map_err(failed)?;
-        Ok(Self { local, metrics: vec![counts], stop: Some(stop), thread: Some(thread) })
+        Ok(Self { local, metrics: vec![counts], farewell: None, stop: Some(stop), thread: Some(thread) })
     }
 
     /// The address on which the server listens.
@@ -104,6 +105,12 @@ impl RpcServer {
     /// The server with more to tell when it is scraped.
     pub(crate) fn with_metrics(mut self, source: Arc<dyn MetricSource>) -> Self {
         self.metrics.push(source);
+        self
+    }
+
+    /// The server with something to do before it stops.
+    pub(crate) fn with_farewell(mut self, farewell: impl FnOnce() + Send + 'static) -> Self {
+        self.farewell = Some(Box::new(farewell));
         self
     }
 
@@ -126,6 +133,9 @@ impl fmt::Debug for RpcServer {
 
 impl Drop for RpcServer {
     fn drop(&mut self) {
+        if let Some(farewell) = self.farewell.take() {
+            farewell();
+        }
         self.stop.take();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been printed; there is nothing left to stop.
@@ -178,7 +188,7 @@ mod tests {
     /// A server that serves only its own description.
     fn served(limits: Limits) -> (RpcServer, Arc<Refused>) {
         let (give, given) = mpsc::channel();
-        let build = move |refused| {
+        let build = move |_, refused| {
             give.send(refused).unwrap();
             let nothing: Background = Box::pin(std::future::pending());
             (Routes::new(reflection("sluice.v1.Controller")), nothing)

@@ -1,13 +1,15 @@
 //! Serves the switch's tables over gRPC, for a controller in another process.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sluice_control::{Arbiter, LeadAnswer, LeadCall};
+use sluice_net::clock::Clock;
 use sluice_rpc::fields::{Malformed, endpoint, present};
 use sluice_rpc::v1::tables_client::TablesClient;
 use sluice_rpc::{Caller, Remote, RenewedChannel, shown, v1};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch, Term};
+use sluice_wire::{Endpoint, Epoch, Nanos, Term};
 use tokio::sync::oneshot;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status, async_trait};
@@ -26,6 +28,8 @@ use crate::switch::SwitchHandle;
 const SERVICE: &str = "sluice.v1.Tables";
 /// How many table operations one call may bring.
 const OPS_MAX: usize = 4_096;
+/// How long the address of a controller may be.
+const LEADER_CHARS_MAX: usize = 300;
 
 /// A switch in this process.
 #[derive(Clone)]
@@ -34,12 +38,16 @@ pub struct LocalSwitch {
     at: Endpoint,
     state: Option<Arc<StateFolder>>,
     watch: Arc<ProcessWatch>,
+    clock: Clock,
+    /// Who leads; `None` until the switch's term was read.
+    arbiter: Arc<Mutex<Option<Arbiter>>>,
 }
 
 impl LocalSwitch {
     /// A switch, and the address at which hosts reach it.
     pub fn new(handle: SwitchHandle, at: Endpoint) -> Self {
-        Self { handle, at, state: None, watch: Arc::default() }
+        let (clock, arbiter) = (Clock::start(), Arc::default());
+        Self { handle, at, state: None, watch: Arc::default(), clock, arbiter }
     }
 
     /// Stores in this folder which controller the switch obeys.
@@ -55,14 +63,52 @@ impl LocalSwitch {
 
     /// Carries out a controller's table steps. If the controller claims the switch, the claim is stored on
     /// disk before it is granted. Claims are as rare as controller starts, so waiting for the disk costs
-    /// little.
-    pub(crate) async fn apply(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, SwitchdError> {
+    /// little. A claim by a controller that `waits` for the lead for this long is refused if the arbiter
+    /// does not let it make one.
+    pub(crate) async fn apply(
+        &self,
+        by: Term,
+        waits: Option<Nanos>,
+        ops: Vec<TableOp>,
+    ) -> Result<Vec<TableAnswer>, SwitchdError> {
         let claims = ops.iter().any(|op| matches!(op, TableOp::Claim(_)));
-        let answers = self.take(by, ops).await?;
-        if claims && let Some(state) = &self.state {
-            state.keep_term(self.shape().await?.term)?;
+        if claims && let Some(lease) = waits {
+            let may_take = self.arbitrate(|arbiter, now| arbiter.may_take(now, lease)).await?;
+            let obeyed = self.shape().await?.term;
+            if !may_take && by != obeyed {
+                return Ok(ops.iter().map(|_| TableAnswer::Superseded(obeyed)).collect());
+            }
         }
+        let answers = self.take(by, ops).await?;
+        if !claims {
+            self.arbitrate(|arbiter, now| arbiter.heard(now, by)).await?;
+            return Ok(answers);
+        }
+        let obeyed = self.shape().await?.term;
+        if let Some(state) = &self.state {
+            state.keep_term(obeyed)?;
+        }
+        self.arbitrate(|arbiter, now| arbiter.obeys(now, obeyed)).await?;
         Ok(answers)
+    }
+
+    /// Takes a call about who leads.
+    pub(crate) async fn lead(&self, call: &LeadCall) -> Result<LeadAnswer, SwitchdError> {
+        self.arbitrate(|arbiter, now| arbiter.call(now, call)).await
+    }
+
+    async fn arbitrate<T>(&self, ask: impl FnOnce(&mut Arbiter, Nanos) -> T) -> Result<T, SwitchdError> {
+        let is_new = self.arbiter().is_none();
+        let term = if is_new { Some(self.shape().await?.term) } else { None };
+        let now = self.clock.now();
+        let mut arbiter = self.arbiter();
+        let arbiter = arbiter.get_or_insert_with(|| Arbiter::new(now, term.unwrap_or_default()));
+        Ok(ask(arbiter, now))
+    }
+
+    fn arbiter(&self) -> MutexGuard<'_, Option<Arbiter>> {
+        // Nothing that can panic or wait happens under this lock.
+        self.arbiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn take(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, SwitchdError> {
@@ -97,7 +143,7 @@ impl LocalSwitch {
 /// [`SwitchdError::Insecure`] for an address beyond loopback without TLS; [`SwitchdError::Net`] if a thread
 /// or socket cannot be had or a certificate cannot be used.
 pub fn serve_tables(at: SocketAddr, guard: &Guard, switch: LocalSwitch) -> Result<RpcServer, SwitchdError> {
-    RpcServer::start("sluice-tables", at, guard, |refused| {
+    RpcServer::start("sluice-tables", at, guard, |_, refused| {
         let service =
             TablesServer::new(Service { switch, refused, superseded: SupersededCallers::default() });
         let routes = Routes::new(service).add_service(reflection(SERVICE));
@@ -154,11 +200,20 @@ impl Tables for Service {
         }
         let answers = self
             .switch
-            .apply(Term(request.term), ops)
+            .apply(Term(request.term), request.waits_ns.map(Nanos), ops)
             .await
             .map_err(|stopped| Status::unavailable(stopped.to_string()))?;
         let answers = answers.into_iter().map(Into::into).collect();
         Ok(Response::new(v1::ApplyResponse { answers }))
+    }
+
+    async fn lead(&self, request: Request<v1::LeadRequest>) -> Result<Response<v1::LeadResponse>, Status> {
+        let mut request = request.into_inner();
+        // Shown to people, by other processes.
+        request.at = shown(&request.at).chars().take(LEADER_CHARS_MAX).collect();
+        let answer = self.switch.lead(&request.into()).await;
+        let answer = answer.map_err(|stopped| Status::unavailable(stopped.to_string()))?;
+        Ok(Response::new(answer.into()))
     }
 
     async fn count(&self, _: Request<v1::CountRequest>) -> Result<Response<v1::CountResponse>, Status> {
@@ -198,10 +253,12 @@ impl RemoteSwitch {
         &mut self,
         epoch: Epoch,
         by: Term,
+        waits: Option<Nanos>,
         ops: &[TableOp],
     ) -> Result<Vec<TableAnswer>, SwitchdError> {
-        let request =
-            v1::ApplyRequest { epoch: epoch.0, term: by.0, ops: ops.iter().map(|op| (*op).into()).collect() };
+        let ops_sent = ops.iter().map(|op| (*op).into()).collect();
+        let waits_ns = waits.map(|lease| lease.0);
+        let request = v1::ApplyRequest { epoch: epoch.0, term: by.0, ops: ops_sent, waits_ns };
         let answer = self.calls.apply(request).await.map_err(|status| self.failed(&status))?.into_inner();
         if answer.answers.len() != ops.len() {
             return Err(
@@ -210,6 +267,10 @@ impl RemoteSwitch {
         }
         let answers = answer.answers.into_iter().map(TableAnswer::try_from).collect::<Result<_, _>>();
         answers.map_err(|malformed| self.failed(&malformed.into()))
+    }
+
+    pub(crate) async fn lead(&mut self, call: &LeadCall) -> Result<LeadAnswer, Status> {
+        Ok(self.calls.lead(v1::LeadRequest::from(call)).await?.into_inner().into())
     }
 
     pub(crate) async fn count(&mut self) -> Result<v1::CountResponse, SwitchdError> {

@@ -9,4 +9,5 @@ mod rack;
 mod register;
 mod renewed;
 mod secure;
+mod standby;
 mod turns;

@@ -165,10 +165,15 @@ async fn steps_meant_for_another_life_of_the_switch_are_not_taken() {
     let rack = Apart::start(5);
     let mut calls = TablesClient::new(remote(&rack.tables).connect());
     let ops = vec![TableOp::SetType(TaskType(7), Some(SliceId(1))).into()];
-    let status = calls.apply(v1::ApplyRequest { epoch: 4, term: 0, ops }).await.unwrap_err();
+    let status =
+        calls.apply(v1::ApplyRequest { epoch: 4, ops, ..v1::ApplyRequest::default() }).await.unwrap_err();
     assert_eq!(status.code(), Code::FailedPrecondition);
     let ops = vec![TableOp::ReadType(TaskType(7)).into()];
-    let read = calls.apply(v1::ApplyRequest { epoch: 5, term: 0, ops }).await.unwrap().into_inner();
+    let read = calls
+        .apply(v1::ApplyRequest { epoch: 5, ops, ..v1::ApplyRequest::default() })
+        .await
+        .unwrap()
+        .into_inner();
     assert_eq!(read.answers, [TableAnswer::Type(None).into()]);
 }
 

@@ -108,6 +108,7 @@ pub(crate) fn options(switch: SwitchLink) -> ControllerOptions {
         // A new seed for each controller, so that a key that stays the same must have been read back.
         seed: [SEEDS.fetch_add(1, Ordering::Relaxed); 32],
         switch,
+        standby: false,
     }
 }
 

@@ -123,14 +123,18 @@ async fn steps_of_a_lesser_term_are_refused_and_counted_and_anyone_may_read() {
         TableOp::ReadType(TaskType(7)),
     ];
     let ops = steps.map(Into::into).into();
-    let answers =
-        calls.apply(v1::ApplyRequest { epoch: 5, term: 0, ops }).await.unwrap().into_inner().answers;
+    let answers = calls
+        .apply(v1::ApplyRequest { epoch: 5, ops, ..v1::ApplyRequest::default() })
+        .await
+        .unwrap()
+        .into_inner()
+        .answers;
     let refused: v1::TableAnswer = TableAnswer::Superseded(Term(1)).into();
     assert_eq!(answers[..4], [(); 4].map(|()| refused.clone()));
     assert_eq!(answers[4], TableAnswer::Type(None).into());
     // A controller with a term that no one granted is refused too.
     let ops = vec![TableOp::SetType(TaskType(7), Some(SliceId(1))).into()];
-    let boasts = v1::ApplyRequest { epoch: 5, term: u32::MAX, ops };
+    let boasts = v1::ApplyRequest { epoch: 5, term: u32::MAX, ops, ..v1::ApplyRequest::default() };
     assert_eq!(calls.apply(boasts).await.unwrap().into_inner().answers, [refused]);
     // The switch publishes its counters with its next turn.
     for _ in 0..12_000 {

@@ -98,7 +98,14 @@ fn controller(tier: Tier, at: Option<SocketAddr>, switch: SwitchLink) -> Control
         retry_for: crate::RETRY_FOR,
         ..Plan::new(Endpoint::default(), vec![slice(ECHO), slice(OTHER)])
     };
-    ControllerOptions { at: at.unwrap_or(ANY), guard: Guard::Loopback, plan, seed: [7; 32], switch }
+    ControllerOptions {
+        at: at.unwrap_or(ANY),
+        guard: Guard::Loopback,
+        plan,
+        seed: [7; 32],
+        switch,
+        standby: false,
+    }
 }
 
 impl Drop for Life {

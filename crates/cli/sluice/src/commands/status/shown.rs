@@ -5,7 +5,9 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use sluice_control::write_labels;
 use sluice_report::table::{NOTHING, Table, digits, time};
-use sluice_rpc::v1::{ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
+use sluice_rpc::v1::{
+    ClassStatus, Counter, LeadRole, RecentWork, SliceStatus, StandingResponse, StatusResponse,
+};
 use sluice_support::controller_caller::{link, phase, types_of};
 use sluice_support::findings::findings;
 use sluice_support::peers;
@@ -28,7 +30,53 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let tables = [&slices].into_iter().chain(&limits).chain(&classes).chain(&others).chain(&refused);
     let tables: Vec<String> = tables.map(Table::to_string).collect();
     let wrong = wrong::text(&findings(status, SystemTime::now()));
-    format!("{head}\n{wrong}\n{}", tables.join("\n"))
+    format!("{head}{}\n{wrong}\n{}", standing(status), tables.join("\n"))
+}
+
+/// Whether a controller leads its rack.
+pub(super) fn leads(status: &StatusResponse) -> bool {
+    status.standing.as_ref().is_some_and(|standing| standing.role() == LeadRole::Leads)
+}
+
+/// A controller's part in the choice of a leader, in words.
+pub(super) fn role(status: &StatusResponse) -> String {
+    let standing = status.standing.clone().unwrap_or_default();
+    let of = if standing.leader.is_empty() {
+        "who leads is not known".to_owned()
+    } else {
+        format!("{} leads", standing.leader)
+    };
+    match standing.role() {
+        LeadRole::Unspecified | LeadRole::Leads => "leads".to_owned(),
+        LeadRole::Superseded => "superseded: another controller has taken the switch over".to_owned(),
+        LeadRole::Standby if standing.other_plan => {
+            format!("standby, {of}; it has another plan than the leader and will not lead")
+        }
+        LeadRole::Standby => format!("standby, {of}"),
+    }
+}
+
+/// What the head of a state says of leader and standbys; empty if there are no standbys.
+fn standing(status: &StatusResponse) -> String {
+    let Some(standing) = &status.standing else { return String::new() };
+    match (standing.role(), &standing.standbys[..]) {
+        (LeadRole::Standby, _) => format!("; {}", role(status)),
+        (LeadRole::Leads, standbys @ [_, ..]) => format!("; standbys {}", standbys.join(", ")),
+        _ => String::new(),
+    }
+}
+
+fn standing_json(standing: &StandingResponse) -> Value {
+    let role = match standing.role() {
+        LeadRole::Unspecified => "unknown",
+        LeadRole::Leads => "leads",
+        LeadRole::Standby => "standby",
+        LeadRole::Superseded => "superseded",
+    };
+    json!({
+        "role": role, "leader": standing.leader, "standbys": standing.standbys,
+        "other_plan": standing.other_plan, "spine": standing.spine,
+    })
 }
 
 /// The state of the rack in one line.
@@ -56,6 +104,9 @@ pub(super) fn line(status: &StatusResponse) -> String {
     let wrong = wrong::line(&findings(status, SystemTime::now()));
     let clients = status.clients.len();
     let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
+    if status.standing.as_ref().is_some_and(|standing| standing.role() == LeadRole::Standby) {
+        return role(status);
+    }
     format!("switch {}, epoch {}{slices}; {clients}{wrong}", link(switch.link()), switch.epoch)
 }
 
@@ -312,6 +363,7 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
         "workers": workers.collect::<Vec<_>>(),
         "clients": clients.collect::<Vec<_>>(),
         "servers": servers.collect::<Vec<_>>(),
+        "standing": status.standing.as_ref().map(standing_json),
         "refused": counters_json(&status.refused),
         "findings": findings(status, SystemTime::now()),
         "ending": status.ending.iter().map(|end| {

@@ -47,6 +47,9 @@ impl StatusSnapshot {
     /// The whole state as text.
     pub(super) fn text(&self) -> String {
         let [only] = &self.0[..] else {
+            if let Some(text) = self.rack_text() {
+                return text;
+            }
             let parts = self.numbered().map(|(spine, seen)| format!("spine {spine}: {}", seen.text()));
             let dead = self.0.iter().filter(|seen| seen.why_dead().is_some()).count();
             let head = format!("{} spines, {dead} of them dead\n\n", self.0.len());
@@ -55,6 +58,29 @@ impl StatusSnapshot {
         only.said
             .as_ref()
             .map_or_else(|why| format!("{why}\n"), |status| shown::text(&only.controller, status))
+    }
+
+    /// Whether these are controllers of one rack, of which one leads.
+    fn is_rack(&self) -> bool {
+        let standing = |seen: &ControllerAnswer| seen.said.as_ref().ok()?.standing.clone();
+        self.0.len() > 1 && self.0.iter().find_map(standing).is_some_and(|standing| standing.spine == 0)
+    }
+
+    /// The state as text, of a rack with several controllers: the leader's, behind a line for each other one.
+    fn rack_text(&self) -> Option<String> {
+        let leads = |seen: &&ControllerAnswer| seen.said.as_ref().is_ok_and(shown::leads);
+        let leader = self.0.iter().find(leads);
+        let others = self.0.iter().filter(|seen| !leads(seen)).map(|seen| {
+            let role = seen.said.as_ref().map_or_else(|why| format!("dead: {why}"), shown::role);
+            format!("controller {}: {role}\n", seen.controller)
+        });
+        let lines: String = others.collect();
+        let leader = leader.and_then(|seen| Some((&seen.controller, seen.said.as_ref().ok()?)));
+        let state = leader.map_or_else(
+            || "no controller leads now\n".to_owned(),
+            |(controller, status)| shown::text(controller, status),
+        );
+        self.is_rack().then(|| lines + &state)
     }
 
     /// Whether all controllers have answered.
@@ -67,6 +93,9 @@ impl StatusSnapshot {
         let line = |seen: &ControllerAnswer| seen.said.as_ref().map_or_else(Failure::to_string, shown::line);
         match &self.0[..] {
             [only] => vec![line(only)],
+            all if self.is_rack() => {
+                all.iter().map(|seen| format!("controller {}: {}", seen.controller, line(seen))).collect()
+            }
             _ => self
                 .numbered()
                 .map(|(spine, seen)| match seen.why_dead() {
@@ -79,6 +108,10 @@ impl StatusSnapshot {
 
     pub(super) fn to_json(&self) -> Value {
         let [only] = &self.0[..] else {
+            if self.is_rack() {
+                let controllers: Vec<Value> = self.0.iter().map(ControllerAnswer::standing_json).collect();
+                return json!({ "schema": "sluice.controllers.v1", "controllers": controllers });
+            }
             let spines = self.numbered().map(|(spine, seen)| seen.to_json(spine));
             return json!({ "schema": "sluice.statuses.v1", "spines": spines.collect::<Vec<_>>() });
         };
@@ -106,6 +139,12 @@ impl ControllerAnswer {
             (None, Ok(status)) => shown::text(&self.controller, status),
             (why, _) => format!("dead: {}\n", why.unwrap_or_default()),
         }
+    }
+
+    fn standing_json(&self) -> Value {
+        let status = self.said.as_ref().ok().map(shown::to_json);
+        let why_dead = self.said.as_ref().err().map(ToString::to_string);
+        json!({ "controller": self.controller, "why_dead": why_dead, "status": status })
     }
 
     fn to_json(&self, spine: usize) -> Value {

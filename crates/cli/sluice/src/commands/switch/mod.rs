@@ -218,6 +218,7 @@ fn serve(
         plan: control_plan(plan, reached, role),
         seed: random_seed()?,
         switch: SwitchLink::Here(switch),
+        standby: false,
     };
     match role {
         SwitchRole::Alone | SwitchRole::Spine(_) => Ok(Serving::Alone(start_controller(options)?)),

@@ -1,0 +1,167 @@
+//! A controller's calls about who leads, beside its connection to the switch: a call that hangs holds no
+//! other up.
+
+use sluice_control::{Candidate, Controller, Event, LeadAnswer, LeadCall, LinkState, Plan};
+use sluice_rpc::v1::{LeadRole, StandingResponse};
+use sluice_wire::{Nanos, Term};
+use tokio::sync::mpsc;
+use tonic::{Code, Status};
+
+use super::link::Source;
+use super::standing::StandingBoard;
+
+/// How many answers may wait for the runner; it takes them at once.
+const ANSWERS_MAX: usize = 64;
+
+/// The runner's part in the choice of a leader.
+pub(super) struct LeadPart {
+    /// `None`: the controller is in its switch's process, where nobody else can lead.
+    candidate: Option<Candidate>,
+    source: Source,
+    /// What the controller says of itself; its term is filled in at each call.
+    own: LeadCall,
+    tell: mpsc::Sender<LeadHeard>,
+    told: mpsc::Receiver<LeadHeard>,
+    last: LeadAnswer,
+    board: StandingBoard,
+    /// What stands on the board.
+    shown: StandingResponse,
+    /// The last reason why the switch could not say who leads, as logged.
+    wrong: Option<String>,
+}
+
+/// The answer to a call that left at this time.
+pub(super) struct LeadHeard {
+    sent: Nanos,
+    answer: Result<LeadAnswer, Status>,
+}
+
+impl LeadPart {
+    /// The part of a controller that is reached at `at`.
+    pub(super) fn new(plan: &Plan, at: String, source: Source, board: StandingBoard) -> Self {
+        let (tell, told) = mpsc::channel(ANSWERS_MAX);
+        let is_apart = matches!(source, Source::There(_));
+        Self {
+            candidate: is_apart.then(|| Candidate::new(plan.lease)),
+            source,
+            own: LeadCall { at, term: Term(0), lease: plan.lease, plan: plan.fingerprint(), ends: false },
+            tell,
+            told,
+            last: LeadAnswer::default(),
+            shown: board.read(),
+            board,
+            wrong: None,
+        }
+    }
+
+    pub(super) const fn lease(&self) -> Nanos {
+        self.own.lease
+    }
+
+    pub(super) fn deadline(&self, controller: &Controller) -> Option<Nanos> {
+        self.candidate.as_ref().map(|candidate| candidate.deadline(controller))
+    }
+
+    pub(super) fn lapses(&self, now: Nanos, controller: &Controller) -> bool {
+        self.candidate.as_ref().is_some_and(|candidate| candidate.lapses(now, controller))
+    }
+
+    /// Calls the switch, if it is time.
+    pub(super) fn call(&mut self, now: Nanos, controller: &Controller) {
+        if self.candidate.as_mut().is_some_and(|candidate| candidate.calls(now, controller)) {
+            let (call, tell) = (LeadCall { term: controller.term(), ..self.own.clone() }, self.tell.clone());
+            let mut source = self.source.clone();
+            tokio::spawn(async move {
+                let answer = source.lead(&call).await;
+                // The runner may have ended.
+                tell.send(LeadHeard { sent: now, answer }).await.unwrap_or_default();
+            });
+        }
+    }
+
+    /// Tells the switch that this controller ends. It calls no more after that.
+    pub(super) fn give_up(&mut self, controller: &Controller, done: std::sync::mpsc::Sender<()>) {
+        let call = LeadCall { term: controller.term(), ends: true, ..self.own.clone() };
+        let mut source = self.source.clone();
+        if self.candidate.take().is_some() {
+            tokio::spawn(async move {
+                // If it fails, the lease ends. Dropping the sender tells that it is done.
+                source.lead(&call).await.map(|_| drop(done)).unwrap_or_default();
+            });
+        }
+    }
+
+    pub(super) async fn heard(&mut self) -> LeadHeard {
+        match self.told.recv().await {
+            Some(heard) => heard,
+            // This part itself holds a sender.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes an answer; returns what the controller is to hear.
+    pub(super) fn take(&mut self, heard: LeadHeard, controller: &Controller) -> Option<Event> {
+        let LeadHeard { sent, answer } = heard;
+        match answer {
+            Ok(answer) => {
+                self.wrong = None;
+                if answer.is_other_plan && !self.last.is_other_plan && controller.is_standby() {
+                    sluice_log::log!(
+                        StandbyUnfit,
+                        leader = answer.leader,
+                        "this standby has another plan than the leader at {}, or is of another version, and will not \
+                         lead: start both from the same plan; a controller without --standby takes the switch over",
+                        shown_or(&answer.leader)
+                    );
+                }
+                let event = self.candidate.as_mut()?.answered(sent, &answer, controller);
+                self.last = answer;
+                event
+            }
+            Err(why) => {
+                let said = said(&why);
+                if controller.waits_for_lead() && self.wrong.as_ref() != Some(&said) {
+                    sluice_log::log!(
+                        LeadUntold,
+                        why = said,
+                        "the switch does not say who leads: {said}; asking on"
+                    );
+                    self.wrong = Some(said);
+                }
+                None
+            }
+        }
+    }
+
+    /// Writes on the board how the controller stands now, if that has changed.
+    pub(super) fn publish(&mut self, controller: &Controller) {
+        let role = match controller.link_state() {
+            LinkState::Standby => LeadRole::Standby,
+            LinkState::Superseded => LeadRole::Superseded,
+            _ => LeadRole::Leads,
+        };
+        let leader = if role == LeadRole::Leads { &self.own.at } else { &self.last.leader };
+        let standing = StandingResponse {
+            role: role.into(),
+            leader: leader.clone(),
+            standbys: self.last.standbys.clone(),
+            other_plan: role == LeadRole::Standby && self.last.is_other_plan,
+            spine: self.shown.spine,
+        };
+        if standing != self.shown {
+            self.board.write(standing.clone());
+            self.shown = standing;
+        }
+    }
+}
+
+fn said(why: &Status) -> String {
+    match why.code() {
+        Code::Unimplemented => "it is of a version that knows no standbys: update it".to_owned(),
+        _ => sluice_rpc::reason(why),
+    }
+}
+
+fn shown_or(leader: &str) -> String {
+    if leader.is_empty() { "an unknown address".to_owned() } else { sluice_rpc::shown(leader) }
+}
