@@ -111,7 +111,9 @@ impl Child {
             return Failure::broken(format!("{} cannot be waited for", self.name));
         };
         let kind = status.code().map_or(Kind::Broken, Kind::of_code);
-        let said = last_line(&self.log).map(|line| sluice_log::message_of(&line)).unwrap_or_else(|| "it said nothing".to_owned());
+        let said = last_line(&self.log)
+            .map(|line| sluice_log::message_of(&line))
+            .unwrap_or_else(|| "it said nothing".to_owned());
         let said = said.trim_start_matches("sluice: ");
         let said = if status.signal().is_some() { String::new() } else { format!(": {said}") };
         Failure::new(kind, format!("{} {}{said}", self.name, ending(status)))

@@ -76,7 +76,11 @@ impl Slots {
             }
             Ok(mapped) => {
                 let (bytes, server) = (mapped.bytes(), &memory.server);
-                sluice_log::log!(RingTooSmall, server, "the ring of server {server} has {bytes} bytes and should have {needed}");
+                sluice_log::log!(
+                    RingTooSmall,
+                    server,
+                    "the ring of server {server} has {bytes} bytes and should have {needed}"
+                );
                 None
             }
             Err(why) => {
