@@ -7,13 +7,14 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates in layers, lowest first; a crate may import only crates of earlier rows.
-const FLOORS: [&[&str]; 15] = [
+const FLOORS: [&[&str]; 16] = [
     &["sluice-wire", "sluice-rendezvous", "sluice-outcome", "sluice-system"],
     &["sluice-units", "sluice-dice"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-conformance", "sluice-events", "sluice-cores", "sluice-log"],
     &["sluice-fabric", "sluice-stats", "sluice-nodes", "sluice-rpc", "sluice-netem", "sluice-metrics"],
-    &["sluice-workload", "sluice-net"],
+    &["sluice-workload", "sluice-traces"],
+    &["sluice-net"],
     &["sluice-testbed"],
     &["sluice-models", "sluice-faults"],
     &["sluice-sim", "sluice-testrig"],

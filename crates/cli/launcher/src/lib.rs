@@ -23,6 +23,8 @@ use sluice_net::ClientOptions;
 use sluice_net::client::SpineClients;
 use sluice_net::clock::Clock;
 use sluice_net::metrics::{ClientMetrics, MetricSource, MetricsOutlets, labelled};
+use sluice_net::program::TraceArgs;
+use sluice_net::traces::Tracer;
 use sluice_netem::FaultPlan;
 use sluice_outcome::run::RunResult;
 use sluice_services::rocks;
@@ -55,6 +57,8 @@ pub struct UpSettings<'u> {
     pub keeper: &'u Keeper,
     /// How results are printed.
     pub output: &'u Output,
+    /// Which tasks the load and the workers trace.
+    pub traces: &'u TraceArgs,
 }
 
 /// Runs a plan after storing it beside the results, where all processes read it. Returns the result of its
@@ -92,8 +96,10 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     }
     let reports = metrics_at.map(|_| MetricReports::of(plan)).transpose()?;
     let of_load = metrics_at.and(plan.load.as_ref()).map(|_| ClientMetrics::default());
-    let _metrics = outlets.serve(sources(reports.as_ref(), of_load.as_ref()))?;
-    let mut processes = Processes::start(plan, files, network, reports)?;
+    let mut tracer = None;
+    let _traced = args.traces.start("load", &mut tracer)?;
+    let _metrics = outlets.serve(sources(reports.as_ref(), of_load.as_ref(), tracer.as_ref()))?;
+    let mut processes = Processes::start(plan, files, network, (reports, args.traces.flags()))?;
     processes.wait_until_ready(stop)?;
     let (workers, controller) = (plan.workers.len(), processes.known_controller()?);
     let ready = match workers {
@@ -110,7 +116,7 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     let view = View::start(shown, heading, board.clone(), stop.clone());
     let done = match plan.load.as_ref().zip(source) {
         Some((load, source)) => {
-            run_load(plan, (load, of_load), source, &mut processes, &board, stop).map(Some)
+            run_load(plan, (load, of_load, tracer), source, &mut processes, &board, stop).map(Some)
         }
         None => idle(&mut processes, &board, stop).map(|()| None),
     };
@@ -127,9 +133,14 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
 }
 
 /// What gives the metrics of all processes, and of the load in this one.
-fn sources(reports: Option<&MetricReports>, load: Option<&ClientMetrics>) -> Vec<Arc<dyn MetricSource>> {
+fn sources(
+    reports: Option<&MetricReports>,
+    load: Option<&ClientMetrics>,
+    tracer: Option<&Tracer>,
+) -> Vec<Arc<dyn MetricSource>> {
     let all = reports.map(|reports| -> Arc<dyn MetricSource> { Arc::new(reports.source()) });
-    let load = load.map(|load| labelled("process", "load".to_owned(), load.source()));
+    let load = load.map(ClientMetrics::source).into_iter().chain(tracer.map(Tracer::source));
+    let load = load.map(|source| labelled("process", "load".to_owned(), source));
     all.into_iter().chain(load).collect()
 }
 
@@ -186,13 +197,13 @@ fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()
 /// with the thread that started them. Returns the measurements whatever ends the run.
 fn run_load(
     plan: &Plan,
-    (load, metrics): (&LoadPlan, Option<ClientMetrics>),
+    (load, metrics, traces): (&LoadPlan, Option<ClientMetrics>, Option<Tracer>),
     source: Source,
     processes: &mut Processes<'_>,
     board: &Board,
     stop: &Stop,
 ) -> Outcome<UpResult> {
-    let options = ClientOptions { metrics, ..client_options(plan, processes)? };
+    let options = ClientOptions { metrics, traces, ..client_options(plan, processes)? };
     let client = SpineClients::connect(&options, &processes.controllers()?, plan.seed)?;
     let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
     let started = SystemTime::now();

@@ -50,6 +50,8 @@ pub(super) struct Processes<'p> {
     at: Addresses,
     /// Where the processes report their metrics, if anybody wants these.
     reports: Option<MetricReports>,
+    /// Flags that all workers get.
+    worker_flags: Vec<String>,
 }
 
 /// The files of the processes.
@@ -95,7 +97,7 @@ impl<'p> Processes<'p> {
         plan: &'p Plan,
         files: Files,
         network: Network,
-        reports: Option<MetricReports>,
+        (reports, worker_flags): (Option<MetricReports>, Vec<String>),
     ) -> Outcome<Self> {
         let at = Addresses {
             switch: plan.switch.listen,
@@ -128,6 +130,7 @@ impl<'p> Processes<'p> {
             workers,
             at,
             reports,
+            worker_flags,
         };
         rack.start_again(&Target::Switch)?;
         for spine in 2..=plan.spines() {
@@ -455,6 +458,7 @@ impl<'p> Processes<'p> {
 
     fn worker_args(&self, worker: &WorkerPlan) -> Outcome<Vec<String>> {
         let mut args = vec!["worker".to_owned(), "--plan".to_owned(), path(&self.files.plan)];
+        args.extend(self.worker_flags.iter().cloned());
         args.extend(["--name".to_owned(), worker.name.clone()]);
         args.extend(["--controller".to_owned(), self.controller_of(worker)?.to_string()]);
         args.extend(["--listen".to_owned(), self.network.host(self.plan, Some(worker)).to_string()]);

@@ -12,7 +12,7 @@ use clap_complete::Shell;
 use sluice_faults::Only;
 use sluice_host::pacer::{Alpha, GapShare};
 use sluice_live::args::{LiveArgs, VersusArgs};
-use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
+use sluice_net::program::{ControllerArgs, TlsArgs, TraceArgs, WorkerArgs};
 use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::MeasureArgs;
 use sluice_sim::Within;
@@ -175,6 +175,8 @@ pub(crate) struct UpArgs {
     pub(crate) live: LiveArgs,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) traces: TraceArgs,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }
@@ -479,6 +481,8 @@ pub(crate) struct LoadArgs {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) traces: TraceArgs,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

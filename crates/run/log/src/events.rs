@@ -3,7 +3,7 @@
 
 use tracing::Level;
 
-use crate::limit::Limit;
+use crate::limit::LineLimit;
 
 macro_rules! events {
     ($($name:ident: $level:ident, $limit:ident, $text:literal, $help:literal;)*) => {
@@ -28,8 +28,8 @@ macro_rules! events {
             }
 
             /// How many lines of it a process writes.
-            pub const fn limit(self) -> Limit {
-                match self { $(Self::$name => Limit::$limit,)* }
+            pub const fn limit(self) -> LineLimit {
+                match self { $(Self::$name => LineLimit::$limit,)* }
             }
 
             /// What it tells, as a sentence.
@@ -113,6 +113,8 @@ events! {
     ClockSet: WARN, Own, "clock-set", "This machine's wall clock was set.";
     MetricsServed: INFO, Own, "metrics-served", "Where metrics are served.";
     MetricsFailed: ERROR, Own, "metrics-failed", "Metrics are not served.";
+    TracesUnsent: WARN, Own, "traces-unsent", "The collector takes no spans; tried again.";
+    TracesSent: INFO, Own, "traces-sent", "The collector takes spans again.";
     FilterMalformed: WARN, Own, "filter-malformed", "`RUST_LOG` is not understood and has no effect.";
     Said: INFO, Free, "said", "What a command tells people on stderr; with `--log json` only.";
     Panicked: ERROR, Own, "panicked", "A thread panicked, a bug; as this event with `--log json` only.";

@@ -5,6 +5,7 @@
 //! `RUST_LOG` chooses among the lines by module and level.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod events;
 mod filter;
 mod limit;
@@ -28,8 +29,8 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 pub use events::LogEvent;
-pub use limit::Limit;
-use line::LogLine;
+pub use limit::LineLimit;
+use line::EventLine;
 
 /// Logs an event: its name in [`LogEvent`], fields as `tracing` takes them, and a message for people, which
 /// says all that the fields say.
@@ -78,12 +79,12 @@ impl LogForm {
 
 /// What all lines of this process have in common.
 #[derive(Debug)]
-struct Process {
+struct LoggedProcess {
     name: String,
     form: LogForm,
 }
 
-static PROCESS: OnceLock<Process> = OnceLock::new();
+static PROCESS: OnceLock<LoggedProcess> = OnceLock::new();
 
 /// Sends log lines to stderr: those that `RUST_LOG` asks for, else all that tell something at level info;
 /// with `quiet`, errors only. `process` is the name of this process in them, as metrics have it.
@@ -91,7 +92,7 @@ static PROCESS: OnceLock<Process> = OnceLock::new();
 /// A program that set up its own logging before keeps it. A line that cannot be written is lost, which ends
 /// nothing.
 pub fn start(process: &str, form: LogForm, quiet: bool) {
-    PROCESS.get_or_init(|| Process { name: process.to_owned(), form });
+    PROCESS.get_or_init(|| LoggedProcess { name: process.to_owned(), form });
     if form == LogForm::Json {
         panic::set_hook(Box::new(|panicked| tell(LogEvent::Panicked, told_of(panicked))));
     }
@@ -99,7 +100,7 @@ pub fn start(process: &str, form: LogForm, quiet: bool) {
     let colour =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let lines = tracing_subscriber::fmt::layer()
-        .event_format(Form)
+        .event_format(LineFormat)
         .with_writer(io::stderr)
         .with_ansi(colour)
         // If stderr is closed, an error about it could not be printed either.
@@ -133,9 +134,9 @@ pub fn is_json() -> bool {
 /// [`LogEvent::Said`] or [`LogEvent::Failed`]. Errors are ignored.
 pub fn tell(event: LogEvent, what: impl fmt::Display) {
     let line = match PROCESS.get() {
-        Some(Process { name, form: LogForm::Json }) => {
+        Some(LoggedProcess { name, form: LogForm::Json }) => {
             let said = what.to_string().trim_end().to_owned();
-            LogLine::new(name, event.level(), event, "sluice").saying(said).json()
+            EventLine::new(name, event.level(), event, "sluice").saying(said).json()
         }
         _ => what.to_string(),
     };
@@ -152,9 +153,9 @@ pub fn message_of(line: &str) -> String {
 
 /// Writes each event in the form of this process.
 #[derive(Debug)]
-struct Form;
+struct LineFormat;
 
-impl<S, N> FormatEvent<S, N> for Form
+impl<S, N> FormatEvent<S, N> for LineFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -165,7 +166,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let line = LogLine::of(PROCESS.get().map_or("", |process| &process.name), event);
+        let line = EventLine::of(PROCESS.get().map_or("", |process| &process.name), event);
         let coloured = writer.has_ansi_escapes();
         let line = if is_json() { line.json() } else { line.text(coloured) };
         writeln!(writer, "{line}")

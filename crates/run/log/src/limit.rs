@@ -1,16 +1,12 @@
 //! How many lines of one event a process writes, so that nobody outside can fill a disk with them.
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
-
-use crate::LogEvent;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// How many lines of an event a process writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum LineLimit {
     /// One a second: any stranger's packet or call may cause it.
     Stranger,
     /// A thousand at once, and ten a second after them: hosts, operators and bugs cause it.
@@ -19,7 +15,7 @@ pub enum Limit {
     Free,
 }
 
-impl Limit {
+impl LineLimit {
     /// The limit as the manual says it.
     pub const fn shown(self) -> &'static str {
         match self {
@@ -48,12 +44,12 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { paid_ns: AtomicU64::new(0), left_out: AtomicU64::new(0) }
     }
 
     /// Whether a line may be written at `now_ns`, and how many were left out before it.
-    fn take(&self, limit: Limit, now_ns: u64) -> Option<u64> {
+    pub(crate) fn take(&self, limit: LineLimit, now_ns: u64) -> Option<u64> {
         let Some((apart, burst)) = limit.rate() else { return Some(0) };
         let pay = |paid: u64| {
             let from = paid.max(now_ns);
@@ -67,17 +63,6 @@ impl Allowance {
     }
 }
 
-impl LogEvent {
-    /// Whether its limit has room for one more line; if so, how many lines were left out before.
-    #[must_use]
-    pub fn admit(self) -> Option<u64> {
-        static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-        static ALL: [Allowance; LogEvent::ALL.len()] = [const { Allowance::new() }; LogEvent::ALL.len()];
-        let now_ns = u64::try_from(BEGAN.elapsed().as_nanos()).unwrap_or(u64::MAX / 2);
-        ALL[self as usize].take(self.limit(), now_ns)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,7 +70,7 @@ mod tests {
     #[test]
     fn a_strangers_event_has_one_line_a_second_and_the_next_tells_how_many_were_left_out() {
         let of = Allowance::new();
-        let take = |ms: u64| of.take(Limit::Stranger, ms * 1_000_000);
+        let take = |ms: u64| of.take(LineLimit::Stranger, ms * 1_000_000);
         assert_eq!(take(5), Some(0));
         assert_eq!((take(6), take(900), take(1_004)), (None, None, None));
         assert_eq!(take(1_005), Some(3));
@@ -96,8 +81,9 @@ mod tests {
     #[test]
     fn a_thousand_lines_of_a_racks_own_events_may_come_at_once_and_ten_a_second_after_them() {
         let of = Allowance::new();
-        assert_eq!((0..5_000).filter(|_| of.take(Limit::Own, 7).is_some()).count(), 1_000);
-        let later = |s: u64| (0..5_000).filter(|_| of.take(Limit::Own, s * SECOND_NS + 7).is_some()).count();
+        assert_eq!((0..5_000).filter(|_| of.take(LineLimit::Own, 7).is_some()).count(), 1_000);
+        let later =
+            |s: u64| (0..5_000).filter(|_| of.take(LineLimit::Own, s * SECOND_NS + 7).is_some()).count();
         assert_eq!((later(1), later(2), later(3_600)), (10, 10, 1_000));
     }
 }

@@ -15,14 +15,14 @@ use tracing::{Event, Level};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
-use crate::LogEvent;
+use crate::events::LogEvent;
 
 /// The schema of a line of JSON.
 const SCHEMA: &str = "sluice.log.v1";
 
 /// One event with all that its line says.
 #[derive(Debug, Serialize)]
-pub(crate) struct LogLine<'l> {
+pub(crate) struct EventLine<'l> {
     schema: &'static str,
     timestamp: String,
     level: &'static str,
@@ -42,7 +42,7 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl<'l> LogLine<'l> {
+impl<'l> EventLine<'l> {
     /// An event of this moment.
     pub(crate) fn new(process: &'l str, level: Level, event: LogEvent, target: &str) -> Self {
         let mut timestamp = String::new();
@@ -126,7 +126,7 @@ fn text_of(value: Value) -> String {
     }
 }
 
-impl Visit for LogLine<'_> {
+impl Visit for EventLine<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.take(field, value.into());
     }
@@ -165,8 +165,8 @@ mod tests {
 
     use super::*;
 
-    fn line(message: &str) -> LogLine<'static> {
-        LogLine::new("worker w", Level::WARN, LogEvent::CallRefused, "sluice").saying(message.to_owned())
+    fn line(message: &str) -> EventLine<'static> {
+        EventLine::new("worker w", Level::WARN, LogEvent::CallRefused, "sluice").saying(message.to_owned())
     }
 
     #[test]

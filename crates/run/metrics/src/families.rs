@@ -70,6 +70,8 @@ macro_rules! families {
 families! {
     ProcessUp: Gauge, "sluice_process_up", [],
         "Whether a process of the rack gave its values to `sluice up`: 1 or 0.";
+    ProcessSpans: Counter, "sluice_process_spans", ["outcome"],
+        "Spans of traced tasks that a collector took, or that were dropped; only with `--trace-one-in`.";
 
     SwitchReceived: Counter, "sluice_switch_packets_received", [],
         "Datagrams that the switch received.";

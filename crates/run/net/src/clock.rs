@@ -60,6 +60,11 @@ impl Clock {
         if fits { at.clamp(earliest.min(now), now) } else { self.of_another_time(stamp, earliest, now) }
     }
 
+    /// A time of this clock as the wall clock shows it, in ns since 1970.
+    pub(crate) fn to_realtime(self, at: Nanos) -> u64 {
+        u64::try_from(i128::from(at.0) + self.ahead).unwrap_or(0)
+    }
+
     /// Compares at once if a stamp is impossible, which happens if the wall clock was set since the last
     /// comparison.
     pub(crate) fn check_stamp(&mut self, stamp: u64, (earliest, now): (Nanos, Nanos)) -> Option<i64> {

@@ -61,6 +61,9 @@ pub enum NetError {
     /// Metrics cannot be served: follow the text.
     #[error(transparent)]
     Metrics(#[from] sluice_metrics::MetricsError),
+    /// Spans of traced tasks cannot be sent: follow the text.
+    #[error(transparent)]
+    Traces(#[from] sluice_traces::TracesError),
     /// The adaptive agent cannot start: follow the text.
     #[error("adaptive agent: {0}")]
     Agent(#[from] sluice_host::agent::AgentError),
@@ -120,6 +123,7 @@ impl NetError {
         match self {
             Self::Rpc(why) => why.is_bad_input(),
             Self::Metrics(why) => why.is_bad_input(),
+            Self::Traces(why) => why.is_bad_input(),
             Self::Socket { .. } | Self::Thread { .. } | Self::Random { .. } => false,
             _ => true,
         }

@@ -32,5 +32,6 @@ pub use program::{run_service, run_service_with};
 pub use service::{Service, ServiceError, Task, service_fn};
 pub use sluice_netem::{FaultPlan, Rates};
 pub use sluice_rpc::{ClientTls, Remote, registrar::Controllers};
+pub use sluice_traces as traces;
 pub use sluice_wire::{Nanos, TaskType};
 pub use worker::{Worker, WorkerOptions};

@@ -6,6 +6,7 @@
 
 mod as_text;
 mod connect;
+mod traced;
 
 use std::ffi::c_int;
 use std::fmt;
@@ -26,6 +27,7 @@ use sluice_log::{LogEvent, tell};
 use sluice_netem::FaultPlan;
 use sluice_rpc::read_anew;
 use sluice_system::{Attempt, advice};
+use sluice_traces::Tracer;
 use sluice_wire::sizes::QUOTA_LIMIT;
 
 use crate::NetError;
@@ -42,6 +44,7 @@ use crate::worker::{
 
 pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
 pub use sluice_log::LogForm;
+pub use traced::TraceArgs;
 
 /// Cores that a server may have.
 const CORES: RangeInclusive<i64> = 1..=LANE_CORES_MAX as i64;
@@ -154,6 +157,10 @@ pub struct WorkerArgs {
     /// Say nothing but errors and the summary.
     #[arg(long, short)]
     pub quiet: bool,
+    /// Which tasks are traced, and where their spans go.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub traces: TraceArgs,
     /// How log lines are written; RUST_LOG says which.
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub log: LogForm,
@@ -184,8 +191,12 @@ impl From<WaitingArg> for Waiting {
 impl WorkerArgs {
     /// Sends log lines to stderr as these flags say.
     pub fn start_log(&self) {
-        let process = self.name.as_ref().map_or_else(|| "worker".to_owned(), |name| format!("worker {name}"));
-        sluice_log::start(&process, self.log, self.quiet);
+        sluice_log::start(&self.process(), self.log, self.quiet);
+    }
+
+    /// The process's name in logs and traces.
+    fn process(&self) -> String {
+        self.name.as_ref().map_or_else(|| "worker".to_owned(), |name| format!("worker {name}"))
     }
 
     /// The options of the worker that these flags describe.
@@ -354,6 +365,7 @@ pub fn serve<S: Service>(args: &WorkerArgs, service: S) -> Result<WorkerReport, 
         return Err(NetError::NotForCores { what: "service such as this program's", why });
     }
     let mut options = args.options()?;
+    let _traced = args.traces.start(&args.process(), &mut options.traces)?;
     let _served = serve_metrics(args, &mut options)?;
     let worker = Worker::new(&options, service)?;
     stop_on_signals(worker.stopper())?;
@@ -370,6 +382,7 @@ pub fn serve_on_cores<S: Service + 'static>(
     make: impl Fn() -> S + Send + Sync + 'static,
 ) -> Result<WorkerReport, NetError> {
     let Some(mut options) = args.lane_options()? else { return serve(args, make()) };
+    let _traced = args.traces.start(&args.process(), &mut options.worker.traces)?;
     let _served = serve_metrics(args, &mut options.worker)?;
     let server = LaneServer::new(&options, make)?;
     stop_on_signals(server.stopper())?;
@@ -381,7 +394,8 @@ pub fn serve_on_cores<S: Service + 'static>(
 fn serve_metrics(args: &WorkerArgs, options: &mut WorkerOptions) -> Result<ServedMetrics, NetError> {
     let outlets = MetricsOutlets::bind(args.metrics, args.report_metrics.as_deref())?;
     let metrics = outlets.are_wanted().then(WorkerMetrics::default);
-    let sources = metrics.iter().map(WorkerMetrics::source).collect();
+    let traces = options.traces.iter().map(Tracer::source);
+    let sources = metrics.iter().map(WorkerMetrics::source).chain(traces).collect();
     options.metrics = metrics;
     Ok(outlets.serve(sources)?)
 }

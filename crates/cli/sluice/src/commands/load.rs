@@ -62,7 +62,8 @@ pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
     let controllers = args.rack.remotes()?;
     let urls: Vec<&str> = controllers.iter().map(Remote::url).collect();
     let place = format!("controller at {}", urls.join(", "));
-    let options = options(args, controllers[0].clone(), &what.label, what.load.retry)?;
+    let mut options = options(args, controllers[0].clone(), &what.label, what.load.retry)?;
+    let _traced = args.traces.start("load", &mut options.traces)?;
     let client =
         SpineClients::connect(&options, &controllers, what.label.seed).map_err(|why| match &named {
             Ok(_) => Failure::from(why),

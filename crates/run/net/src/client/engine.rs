@@ -17,6 +17,7 @@ use super::joining::Joining;
 use super::metrics::ClientMeter;
 use super::shared::{ClientReport, ClientShared, Command, Task};
 use super::submit_gate::{LANES, lane};
+use super::traces::ClientTraces;
 use crate::NetError;
 use crate::clock::Clock;
 use crate::parts::parts;
@@ -73,6 +74,7 @@ pub(super) struct Parts {
     pub(super) shared: Arc<ClientShared>,
     pub(super) joining: Sender<Joining>,
     pub(super) meter: ClientMeter,
+    pub(super) traces: ClientTraces,
 }
 
 impl Engine {
@@ -90,6 +92,7 @@ impl Engine {
             actions: Vec::new(),
             effects: Effects {
                 meter: parts.meter,
+                traces: parts.traces,
                 ..Effects::new(parts.settings.outstanding_max as usize, parts.first_max, parts.hello.at)
             },
             labels: Vec::new(),
@@ -402,6 +405,7 @@ struct Effects {
     /// Tasks that are about to leave in one packet.
     bundle: Bundle,
     meter: ClientMeter,
+    traces: ClientTraces,
 }
 
 impl Effects {
@@ -419,6 +423,7 @@ impl Effects {
             ended: false,
             bundle: Bundle::new(1),
             meter: ClientMeter::new(None),
+            traces: ClientTraces::default(),
         }
     }
 
@@ -447,6 +452,7 @@ impl Effects {
             match action {
                 Action::ToSwitch(submit) => {
                     let Some(switch) = switch else { continue };
+                    self.traces.sent(submit.task, submit.task_type, at);
                     let (before, is_alone) = self.bundle.put(&submit);
                     if let Some(before) = before {
                         outbox.send_with(switch, |out| encode(&before, &[], out).unwrap_or(0));
@@ -465,6 +471,7 @@ impl Effects {
                         if let Outcome::Reply(reply) = &outcome {
                             self.meter.replied(at.since(submitted), reply);
                         }
+                        self.traces.ended(task, attempts, &outcome, (submitted, at));
                         completion.tell(EndedTask { task: sent.then_some(task), attempts, at, outcome });
                     }
                 }

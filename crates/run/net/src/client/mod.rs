@@ -12,6 +12,7 @@ mod shared;
 mod spine_clients;
 mod submit_gate;
 mod task_spec;
+mod traces;
 mod weights;
 
 use std::fmt;
@@ -50,7 +51,9 @@ use shared::{ClientShared, Command, Task};
 use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 use sluice_rpc::registrar::{ClientRegistrar, Controllers};
+use sluice_traces::Tracer;
 use submit_gate::{GateAnswer, lane};
+use traces::ClientTraces;
 
 /// The settings of a client. [`ClientOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -80,6 +83,8 @@ pub struct ClientOptions {
     /// Where the client counts for Prometheus, if anybody wants that. Clients with clones of one value are
     /// counted together.
     pub metrics: Option<ClientMetrics>,
+    /// Who takes the spans of one task in N, if anybody wants them.
+    pub traces: Option<Tracer>,
 }
 
 impl ClientOptions {
@@ -105,6 +110,7 @@ impl ClientOptions {
             pin: None,
             faults: FaultPlan::none(),
             metrics: None,
+            traces: None,
         }
     }
 
@@ -194,6 +200,7 @@ impl Client {
             shared: Arc::clone(&shared),
             joining,
             meter: ClientMeter::new(options.metrics.as_ref()),
+            traces: ClientTraces::new(options.traces.clone()),
         };
         let thread = start(options.pin, parts)?;
         let client = Self {

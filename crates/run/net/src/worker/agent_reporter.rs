@@ -84,7 +84,12 @@ impl AgentReporter {
             Err(why) if !self.complained => {
                 self.complained = true;
                 let host = &self.name;
-                sluice_log::log!(AgentAbsent, host, %why, "{host}: {why}; the depth stays as it is until then");
+                sluice_log::log!(
+                    AgentAbsent,
+                    host,
+                    %why,
+                    "{host}: {why}; the depth stays as it is until then"
+                );
             }
             Err(_) => {}
         }

@@ -21,6 +21,7 @@ use super::report::{Dropped, Served, WorkerReport, report};
 use super::run::{Runner, ServiceEnd, ServiceObserver};
 use super::slots::Slots;
 use super::stopper::{StopOrder, Stopper};
+use super::traces::{AnsweredTimes, WorkerTraces};
 use super::turn::Turn;
 use crate::NetError;
 use crate::clock::Clock;
@@ -64,6 +65,7 @@ pub(super) struct Engine<S> {
     dilation: u32,
     recent: RecentMeter,
     meter: WorkerMeter,
+    traces: WorkerTraces,
     /// If the capacity is measured: what had been served when it was last reported.
     measured: Option<Served>,
     said: LoggedRegistration,
@@ -76,6 +78,8 @@ struct Busy {
     until: Nanos,
     ended: ServiceEnd,
     reply: Payload,
+    /// The task, if it is traced.
+    traced: Option<(TaskId, TaskType)>,
 }
 
 struct Leaving {
@@ -129,6 +133,7 @@ impl<S: Service> Engine<S> {
             measured,
             recent: RecentMeter::new(began),
             meter: WorkerMeter::new(options.metrics.as_ref()),
+            traces: WorkerTraces::new(options.traces.clone(), &options.name),
             said: LoggedRegistration::default(),
         }
     }
@@ -318,7 +323,7 @@ impl<S: Service> Engine<S> {
     /// Ends the task whose time is over.
     fn free(&mut self, now: Nanos) {
         let Some(busy) = self.busy.take_if(|busy| busy.until <= now) else { return };
-        let Busy { slot, started, ended, reply, .. } = busy;
+        let Busy { slot, started, ended, reply, until, traced } = busy;
         self.served.tasks += 1;
         self.served.failed += u64::from(ended == ServiceEnd::Failed);
         self.served.panicked += u64::from(ended == ServiceEnd::Panicked);
@@ -332,6 +337,11 @@ impl<S: Service> Engine<S> {
         }
         self.machine.finished(now, &self.settings, slot, started, status, reply, &mut self.actions);
         self.perform(now);
+        if let Some((task, task_type)) = traced {
+            let arrived = Nanos(started.0.saturating_sub(waited.0));
+            let times = AnsweredTimes { arrived, started, ended: until, answered: now };
+            self.traces.answered(task, task_type, ended, &times);
+        }
         if let Some(reporter) = self.reporter.as_mut().filter(|_| self.effects.run.is_none()) {
             reporter.set_idle(self.effects.processor.free(now));
         }
@@ -374,7 +384,8 @@ impl<S: Service> Engine<S> {
                 Some(reply) => (ran.ended, reply),
                 None => (ServiceEnd::Failed, Payload::EMPTY),
             };
-        self.busy = Some(Busy { slot: run.slot, started, until, ended, reply });
+        let traced = self.traces.take(run.task).then_some((run.task, run.task_type));
+        self.busy = Some(Busy { slot: run.slot, started, until, ended, reply, traced });
         // A worker that tells how many tasks it holds first receives what arrived meanwhile.
         if is_real && !self.tells_held {
             self.free(self.clock.now());

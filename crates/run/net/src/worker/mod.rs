@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod slots;
 mod stopper;
+mod traces;
 mod turn;
 
 use std::fmt;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
+use sluice_traces::Tracer;
 
 use super::ServerMemory;
 use super::metrics::WorkerMetrics;
@@ -50,6 +51,8 @@ pub struct WorkerOptions {
     pub faults: FaultPlan,
     /// Where the worker counts for Prometheus, if anybody wants that.
     pub metrics: Option<WorkerMetrics>,
+    /// Who takes the spans of one task in N, if anybody wants them.
+    pub traces: Option<Tracer>,
 }
 
 impl WorkerOptions {
@@ -81,6 +84,7 @@ impl WorkerOptions {
             pin: None,
             faults: FaultPlan::none(),
             metrics: None,
+            traces: None,
         }
     }
 }

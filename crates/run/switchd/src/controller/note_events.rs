@@ -37,7 +37,7 @@ pub(super) const fn event(note: &Note) -> LogEvent {
 
 /// Logs a note, with the names and indices that it has. All notes have level info.
 pub(super) fn log(note: &Note) {
-    let about = About::of(note);
+    let about = NoteSubject::of(note);
     sluice_log::log_at!(
         event(note),
         LogEvent::WorkerJoined.level(),
@@ -52,7 +52,7 @@ pub(super) fn log(note: &Note) {
 
 /// Whom and what a note is about.
 #[derive(Default)]
-struct About<'n> {
+struct NoteSubject<'n> {
     host: Option<&'n str>,
     worker: Option<u64>,
     client: Option<u64>,
@@ -60,7 +60,7 @@ struct About<'n> {
     slice: Option<&'n str>,
 }
 
-impl<'n> About<'n> {
+impl<'n> NoteSubject<'n> {
     fn of(note: &'n Note) -> Self {
         let none = Self::default();
         let named = |name: &'n String| Some(name.as_str()).filter(|name| !name.is_empty());

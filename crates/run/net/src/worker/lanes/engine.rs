@@ -5,7 +5,7 @@ use std::time::Duration;
 use sluice_cores::{CoreDispatcher, CoreThreads, CoresError, Overdue, RequestTable};
 use sluice_host::orchestrator::ServiceId;
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
-use sluice_wire::{Nanos, Packet, Payload, parse};
+use sluice_wire::{Nanos, Packet, Payload, TaskId, TaskType, parse};
 
 use super::lane::ServerLane;
 use super::options::LaneServerOptions;
@@ -19,6 +19,7 @@ use crate::worker::metrics::WorkerMeter;
 use crate::worker::report::{Dropped, Served, WorkerReport};
 use crate::worker::run::ServiceEnd;
 use crate::worker::stopper::{StopOrder, Stopper};
+use crate::worker::traces::{AnsweredTimes, WorkerTraces};
 
 /// How long the cores may take to finish their tasks when the server ends.
 const END_PATIENCE: Duration = Duration::from_secs(2);
@@ -63,6 +64,7 @@ pub(super) struct LanesEngine {
     dropped: Dropped,
     served: Served,
     meter: WorkerMeter,
+    traces: WorkerTraces,
 }
 
 /// A service's lanes, and what it served since the last report to the controller.
@@ -131,6 +133,7 @@ impl LanesEngine {
             dropped: Dropped::default(),
             served: Served::default(),
             meter: WorkerMeter::new(options.worker.metrics.as_ref()),
+            traces: WorkerTraces::new(options.worker.traces.clone(), &options.worker.name),
             began,
             socket,
             clock,
@@ -291,11 +294,12 @@ impl LanesEngine {
     fn end_runs(&mut self, now: Nanos) -> Result<(), NetError> {
         let Self { behind, lanes, places, machines, actions, runs, services, .. } = self;
         let (settings, served, socket) = (&self.settings, &mut self.served, &mut self.socket);
-        let meter = &mut self.meter;
+        let (meter, traces) = (&mut self.meter, &self.traces);
         behind.dispatcher.collect(|table, request| {
             let Some(PlacedRun { lane: index, slot }) = places[request.place as usize].take() else { return };
             let lane = &mut lanes[index];
             let (ended, reply) = answer(lane, table, request.place);
+            let (task, task_type) = task_at(table, request.place);
             let took = request.ended.since(request.began);
             let waited = machines.lane(index).waited(slot, request.began);
             lane.recent.ended(request.began, took, waited);
@@ -309,6 +313,14 @@ impl LanesEngine {
             let times = (slot, request.began);
             machines.finished(index, now, settings, times, (ended.status(), reply), actions);
             lane.perform(index, now, actions, runs, socket.outbox());
+            let arrived = Nanos(request.began.0.saturating_sub(waited.0));
+            let (started, at) = (request.began, request.ended);
+            traces.answered(
+                task,
+                task_type,
+                ended,
+                &AnsweredTimes { arrived, started, ended: at, answered: now },
+            );
         })?;
         Ok(())
     }
@@ -435,6 +447,12 @@ impl LanesEngine {
         let stuck = threads.end(patience)?;
         Ok(drained && stuck == 0)
     }
+}
+
+/// The task at a place.
+fn task_at(table: &RequestTable<ServedTask>, place: u32) -> (TaskId, TaskType) {
+    let served = table.at(place);
+    (served.task, served.task_type)
 }
 
 /// Stores a task's answer, and returns it for the client.
