@@ -24,7 +24,11 @@ pub(crate) const ELSEWHERE: [(&str, &str, &str); 8] = [
     ),
     ("docs/manual/bmv2.md", "", "takes root and the P4 tools; tests/bmv2.rs runs such racks in namespaces"),
     ("docs/manual/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
-    ("docs/manual/from-nothing.md", "", "takes a package and systemd; make packages types all of it in a bare tree"),
+    (
+        "docs/manual/from-nothing.md",
+        "",
+        "takes a package and systemd; make packages types all of it in a bare tree",
+    ),
     ("docs/manual/packages.md", "", "takes root and an hour"),
     ("docs/results/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
