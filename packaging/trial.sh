@@ -167,6 +167,7 @@ runs_in_the_kernel() {
     serves_load
     inside systemctl stop sluice-switch-xdp
     inside sluice switch /etc/sluice/rack.toml --io xdp --detach --pins /sys/fs/bpf/sluice/switch
+    inside rm /etc/sluice/sluice-switch-xdp.env
     inside systemctl start sluice-switch
 }
 

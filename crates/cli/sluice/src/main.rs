@@ -85,7 +85,11 @@ fn json_of(command: &Command) -> bool {
         Command::Sim(args) | Command::Sweep(args) | Command::Compare(args) => args.how.output.json,
         Command::Throughput(args) => args.how.output.json,
         Command::Reproduce(args) => args.how.output.json,
-        Command::Move(_) | Command::Map(_) | Command::Report(_) | Command::ReplayFault(_) => false,
-        Command::Completions(_) | Command::Man(_) => false,
+        Command::Move(_)
+        | Command::Map(_)
+        | Command::Report(_)
+        | Command::ReplayFault(_)
+        | Command::Completions(_)
+        | Command::Man(_) => false,
     }
 }

@@ -51,19 +51,21 @@ fn text(page: &Man, command: &Command) -> io::Result<Vec<u8>> {
 
 /// The end of a help text: each of its headings begins a section, and lines stay as they are.
 fn sections(end: &str) -> String {
-    let mut roff = String::new();
-    let mut inside = false;
-    for line in end.lines() {
-        let heading = line.strip_suffix(':');
-        if let Some(heading) = heading.filter(|_| !line.starts_with(' ')) {
-            roff += if inside { ".fi\n" } else { "" };
-            roff += &format!(".SH {}\n.nf\n", literal(&heading.to_uppercase()));
-            inside = true;
-        } else if inside && !line.is_empty() {
-            roff += &format!("{}\n", literal(line));
+    let mut lines: Vec<String> = Vec::new();
+    for line in end.lines().filter(|line| !line.is_empty()) {
+        if let Some(heading) = line.strip_suffix(':').filter(|_| !line.starts_with(' ')) {
+            if !lines.is_empty() {
+                lines.push(".fi".to_owned());
+            }
+            lines.extend([format!(".SH {}", literal(&heading.to_uppercase())), ".nf".to_owned()]);
+        } else if !lines.is_empty() {
+            lines.push(literal(line));
         }
     }
-    roff + if inside { ".fi\n" } else { "" }
+    if !lines.is_empty() {
+        lines.extend([".fi".to_owned(), String::new()]);
+    }
+    lines.join("\n")
 }
 
 /// The line as roff prints it unchanged.
