@@ -18,7 +18,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 use serde::Serialize;
-use sluice_rpc::v1::{LinkState, StatusResponse};
+use sluice_rpc::v1::{LinkState, StatusResponse, SwitchStatus};
 
 pub use kind::{FindingKind, FindingSeverity};
 
@@ -86,7 +86,7 @@ impl fmt::Display for FindingSubject {
 /// All that is wrong at `now`, the worst first. An empty answer says that nothing is, as far as the status
 /// tells.
 pub fn findings(status: &StatusResponse, now: SystemTime) -> Vec<RackFinding> {
-    let link = status.switch.as_ref().map_or(LinkState::Unspecified, |switch| switch.link());
+    let link = status.switch.as_ref().map_or(LinkState::Unspecified, SwitchStatus::link);
     let mut found = switch::of_link(status, link);
     found.extend(processes::of_processes(status));
     found.extend(processes::of_certificates(status, now));
