@@ -50,6 +50,11 @@ impl Source {
         }
     }
 
+    /// Whether the switch runs in another process.
+    pub(super) const fn is_apart(&self) -> bool {
+        matches!(self, Self::There(_))
+    }
+
     /// What the switch counted, and how its process finds itself; empty if it cannot be reached. The
     /// counters of a switch that cannot be used are left out.
     pub(super) async fn count(&mut self, link: LinkState) -> v1::CountResponse {

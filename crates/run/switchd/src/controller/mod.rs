@@ -7,6 +7,7 @@
 
 mod handle;
 mod history;
+mod keeper;
 mod leaf;
 mod link;
 mod lost_hosts;
@@ -17,6 +18,7 @@ mod pod_registry;
 mod runner;
 mod service;
 mod start;
+mod status;
 
 pub use leaf::{Leaf, LeafOptions};
 pub use link::SwitchLink;

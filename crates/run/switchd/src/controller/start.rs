@@ -8,6 +8,7 @@ use tokio::sync::{broadcast, mpsc};
 use tonic::service::Routes;
 
 use super::handle::RunnerHandle;
+use super::keeper::keep;
 use super::link::{Link, Source, SwitchLink};
 use super::memory::RackMemory;
 use super::metrics::ControllerMetrics;
@@ -99,7 +100,7 @@ fn serve(
     let server = RpcServer::start("sluice-controller", options.at, &options.guard, move |refused| {
         let source = Source::new(switch);
         let memory = RackMemory::default();
-        tokio::spawn(memory.clone().keep(handle.clone(), source.clone(), Arc::clone(&refused)));
+        tokio::spawn(keep(memory.clone(), handle.clone(), source.clone(), Arc::clone(&refused)));
         let telling = NoteSink::new(broadcast::Sender::new(EVENTS_MAX), notes, memory.clone());
         let service = Service::new(handle, pods, telling.clone(), source.clone(), refused, memory);
         let runner = Runner::new(controller, asked, Link::start(source), telling, told_to);
