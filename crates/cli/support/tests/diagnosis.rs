@@ -7,7 +7,8 @@ use sluice_support::findings::{FindingKind, bounds};
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/diagnosis.md");
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus/rules.yml");
 /// What the table begins after.
-const BEGIN: &str = "<!-- Written by a test: BLESS=1 cargo test -p sluice-support --test diagnosis writes all below anew. -->\n";
+const BEGIN: &str =
+    "<!-- Written by a test: BLESS=1 cargo test -p sluice-support --test diagnosis writes it anew. -->\n";
 
 fn table() -> String {
     let row = |kind: &FindingKind| {

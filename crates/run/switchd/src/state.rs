@@ -60,7 +60,7 @@ impl StateFolder {
     pub(crate) fn try_write(&self) -> io::Result<()> {
         let file = self.path.join(TEST_FILE);
         let written = File::create(&file).and_then(|mut made| made.write_all(TEST_BYTES));
-        // A file that could be made but not filled must not stay; if it cannot be removed, the next try says so.
+        // A file that could be made but not filled must not stay.
         let removed = if file.exists() { fs::remove_file(&file) } else { Ok(()) };
         written.and(removed)
     }

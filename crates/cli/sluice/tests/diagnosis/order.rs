@@ -8,8 +8,8 @@ fn a_rack_that_starts_and_rests_and_works_hard_is_in_order() {
     let up = rack.up();
     rack.stays_in_order(70);
     assert!(rack.text().contains("\nnothing wrong found\n"), "{}", rack.text());
-    // Two workers that hold for 30 ms serve 66 tasks a second at most.
-    let load = ["load", "--mix", "hold=1", "--rate", "50", "--warm-up", "0s", "--length", "9s", "--quiet"];
+    // Two workers that hold for 3 ms serve 660 tasks a second at most.
+    let load = ["load", "--mix", "hold=1", "--rate", "300", "--warm-up", "0s", "--length", "9s", "--quiet"];
     let load = rack.quiet(&load);
     rack.stays_in_order(70);
     drop(load);

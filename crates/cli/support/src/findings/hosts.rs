@@ -6,7 +6,8 @@ use sluice_report::table::time;
 use sluice_rpc::v1::{HostKind, LostHost, StatusResponse, WorkerPhase, WorkerStatus};
 
 use super::bounds::LATELY;
-use super::{FindingKind, RackFinding, SubjectKind};
+use super::finding::{RackFinding, SubjectKind};
+use super::kind::FindingKind;
 use crate::peers::{self, PeerDifference};
 
 /// Hosts whose lease ended lately.

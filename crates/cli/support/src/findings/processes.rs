@@ -7,8 +7,9 @@ use sluice_rpc::v1::{ClockStep, FolderFault, FolderState, StatusResponse};
 use sluice_rpc::{ENDS_SOON, span_text};
 
 use super::bounds::{CALLS_COUNTED, CALLS_REFUSED, LATELY};
+use super::finding::{RackFinding, SubjectKind};
+use super::kind::{FindingKind, FindingSeverity};
 use super::lookback::Lookback;
-use super::{FindingKind, FindingSeverity, RackFinding, SubjectKind};
 
 /// State folders that cannot be written, and clocks that were set.
 pub(super) fn of_processes(status: &StatusResponse) -> Vec<RackFinding> {

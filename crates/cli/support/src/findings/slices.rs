@@ -4,8 +4,9 @@ use sluice_control::write_labels;
 use sluice_rpc::v1::{EarlierSlice, EarlierStatus, SliceStatus, StatusResponse};
 
 use super::bounds::{COUNTED, QUEUE_LONG, SLICE_CLOSED};
+use super::finding::{RackFinding, SubjectKind};
+use super::kind::FindingKind;
 use super::lookback::Lookback;
-use super::{FindingKind, RackFinding, SubjectKind};
 
 pub(super) fn of_slices(status: &StatusResponse) -> Vec<RackFinding> {
     let all = status.slices.iter();

@@ -6,8 +6,9 @@ use sluice_report::table::time;
 use sluice_rpc::v1::{LinkState, StatusResponse};
 
 use super::bounds::{CALLED_LATELY, COUNTED, COUNTED_MIN, SWITCH_LOST, TASKS_REFUSED, TASKS_REFUSED_MIN};
+use super::finding::{RackFinding, SubjectKind};
+use super::kind::FindingKind;
 use super::lookback::{CountedSpan, Lookback};
-use super::{FindingKind, RackFinding, SubjectKind};
 
 const SWITCH: (SubjectKind, &str) = (SubjectKind::Switch, "");
 /// Reasons for which tasks are rejected that have a finding of their own.

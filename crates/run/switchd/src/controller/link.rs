@@ -51,9 +51,17 @@ impl Source {
         }
     }
 
+    /// Whether the switch runs in another process.
+    pub(super) const fn is_apart(&self) -> bool {
+        matches!(self, Self::There(_))
+    }
+
     /// What the switch counted, and how its process finds itself; empty if it cannot be reached. The
-    /// counters of a switch that cannot be used are left out.
+    /// counters of a switch that cannot be used are left out. A standby does not ask.
     pub(super) async fn count(&mut self, link: LinkState) -> v1::CountResponse {
+        if link == LinkState::Standby {
+            return v1::CountResponse::default();
+        }
         let is_lost = link == LinkState::Down;
         let mut counted = match self {
             Self::Here(local) => local.count("switch and controller"),

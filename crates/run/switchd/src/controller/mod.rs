@@ -7,6 +7,7 @@
 
 mod handle;
 mod history;
+mod keeper;
 mod lead;
 mod leaf;
 mod link;
@@ -20,6 +21,7 @@ mod runner;
 mod service;
 mod standing;
 mod start;
+mod status;
 
 pub use leaf::{Leaf, LeafOptions};
 pub use link::SwitchLink;

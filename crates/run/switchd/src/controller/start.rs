@@ -8,6 +8,7 @@ use tokio::sync::{broadcast, mpsc};
 use tonic::service::Routes;
 
 use super::handle::RunnerHandle;
+use super::keeper::keep;
 use super::lead::LeadPart;
 use super::link::{Link, Source, SwitchLink};
 use super::memory::RackMemory;
@@ -112,7 +113,7 @@ fn serve(
         let lead =
             LeadPart::new(&plan, format!("{scheme}://{at}"), source.clone(), handle.standing().clone());
         let memory = RackMemory::default();
-        tokio::spawn(memory.clone().keep(handle.clone(), source.clone(), Arc::clone(&refused)));
+        tokio::spawn(keep(memory.clone(), handle.clone(), source.clone(), Arc::clone(&refused)));
         let telling = NoteSink::new(broadcast::Sender::new(EVENTS_MAX), notes, memory.clone());
         let service = Service::new(handle, pods, telling.clone(), source.clone(), refused, memory);
         let runner = Runner::new(controller, asked, Link::start(source), telling, told_to, lead);
