@@ -1,6 +1,6 @@
 //! gRPC as `proto/sluice/v1` declares it: the messages and their meaning, calls to the controller
-//! ([`Remote`]), the certificates of both ends ([`ClientTls`], [`ServerTls`], [`Caller`]), and how a host
-//! stays registered ([`registrar`]).
+//! ([`Remote`]), the certificates of both ends ([`ClientTls`], [`ServerTls`], [`Caller`]), the versions that
+//! peers speak ([`PeerVersion`]), and how a host stays registered ([`registrar`]).
 //!
 //! No task's packet passes through this crate. Left out: the servers, which are in `sluice-switchd`.
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ mod renewed_channel;
 mod servers;
 mod shown;
 mod tls;
+mod version;
 pub mod v1;
 
 pub use caller::{Caller, CallerRole};
@@ -25,4 +26,5 @@ pub use hosts::misanswered;
 pub use remote::{Remote, is_silence, reason};
 pub use renewed_channel::RenewedChannel;
 pub use shown::shown;
+pub use version::{BUILD, PeerVersion, SPEAKS};
 pub use tls::{ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, end_text, read_anew, why};

@@ -1,4 +1,5 @@
-//! A channel to a service that is replaced when the certificates for it change on disk.
+//! A channel to a service that is replaced when the certificates for it change on disk. Each call and each
+//! answer says which versions its sender speaks.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -14,7 +15,7 @@ use tower_service::Service;
 
 use super::ClientTls;
 use super::tls::{FromPemFiles, Pem, Renewed};
-use crate::RpcError;
+use crate::{PeerVersion, RpcError};
 
 /// An endpoint, and the certificates for it.
 #[derive(Clone)]
@@ -78,11 +79,18 @@ impl Service<Request<Body>> for RenewedChannel {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let mut channel = self.channel();
+        PeerVersion::put_own(request.headers_mut());
         Box::pin(async move {
             poll_fn(|context| channel.poll_ready(context)).await?;
-            channel.call(request).await
+            let mut answer = channel.call(request).await?;
+            let said = PeerVersion::of_headers(answer.headers());
+            if let Err(status) = said.check("the process that was called") {
+                return Ok(status.into_http());
+            }
+            answer.extensions_mut().insert(said);
+            Ok(answer)
         })
     }
 }

@@ -27,6 +27,10 @@ impl v1::StatusResponse {
         self.servers.iter_mut().for_each(|server| show_both(&mut server.name, &mut server.at));
         self.refused.iter_mut().for_each(|counter| show(&mut counter.name));
         self.ending.iter_mut().for_each(|end| show(&mut end.certificate));
+        for of in &mut self.builds {
+            show_both(&mut of.kind, &mut of.name);
+            show(&mut of.build);
+        }
         self.type_names.iter_mut().for_each(|of| show(&mut of.name));
         self
     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use sluice_rpc::Remote;
+use sluice_rpc::{PeerVersion, Remote};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::mpsc;
@@ -52,6 +52,14 @@ impl Source {
         match self {
             Self::Here(local) => local.counters(),
             Self::There(remote) => remote.counters().await.unwrap_or_default(),
+        }
+    }
+
+    /// What the switch's process says about itself; `None` before it has answered.
+    pub(super) fn said(&self) -> Option<PeerVersion> {
+        match self {
+            Self::Here(_) => Some(PeerVersion::own()),
+            Self::There(remote) => remote.said(),
         }
     }
 

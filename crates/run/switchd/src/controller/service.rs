@@ -13,13 +13,14 @@ use sluice_net::agent::messages;
 use sluice_rpc::Caller;
 use sluice_rpc::fields::{self, number, present};
 use sluice_rpc::misanswered;
-use sluice_rpc::{Malformed, shown, v1};
+use sluice_rpc::{Malformed, PeerVersion, shown, v1};
 use sluice_wire::{Endpoint, Generation, Incarnation, Key, TaskType, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, async_trait};
 
+use super::builds::{Builds, ProcessKind};
 use super::handle::RunnerHandle;
 use super::link::Source;
 use super::note_counts::kind;
@@ -37,6 +38,7 @@ pub(super) struct Service {
     telling: NoteSink,
     source: Source,
     refused: Arc<Refused>,
+    builds: Builds,
 }
 
 /// For a controller above several spines: the spine that this service serves.
@@ -54,7 +56,7 @@ impl Service {
         source: Source,
         refused: Arc<Refused>,
     ) -> Self {
-        Self { handle, pods, telling, source, refused }
+        Self { handle, pods, telling, source, refused, builds: Builds::default() }
     }
 
     /// Checks that a host's certificate grants the name that it uses, including the name of the server on
@@ -108,6 +110,7 @@ impl Controller for Service {
         &self,
         request: Request<v1::RenewWorkerRequest>,
     ) -> Result<Response<v1::RenewWorkerResponse>, Status> {
+        let said = said(&request);
         let (caller, message) = split(request);
         let hello = self.read(WorkerHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
@@ -115,6 +118,7 @@ impl Controller for Service {
             self.check_own(&caller, &hello.server)?;
         }
         self.check_address(&caller, &hello.name, hello.at)?;
+        self.builds.note(ProcessKind::Worker, &hello.name, &said);
         let answer = match &self.pods {
             Some(pods) => pods.desk.renew_leaf(hello).await?,
             None => self.handle.call(|call| Event::WorkerHello { call, hello }).await?,
@@ -166,10 +170,12 @@ impl Controller for Service {
         &self,
         request: Request<v1::RenewClientRequest>,
     ) -> Result<Response<v1::RenewClientResponse>, Status> {
+        let said = said(&request);
         let (caller, message) = split(request);
         let hello = self.read(ClientHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
         self.check_address(&caller, &hello.name, hello.at)?;
+        self.builds.note(ProcessKind::Client, &hello.name, &said);
         let answer = match &self.pods {
             Some(pods) => pods.desk.renew_client(pods.spine, hello).await?,
             None => self.handle.call(|call| Event::ClientHello { call, hello }).await?,
@@ -196,9 +202,11 @@ impl Controller for Service {
         &self,
         request: Request<v1::RenewServerRequest>,
     ) -> Result<Response<v1::RenewServerResponse>, Status> {
+        let said = said(&request);
         let (caller, message) = split(request);
         let hello = self.read(ServerHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
+        self.builds.note(ProcessKind::Server, &hello.name, &said);
         self.check_address(&caller, &hello.name, hello.at)?;
         let answer = self.handle.call(|call| Event::ServerHello { call, hello }).await?;
         Ok(Response::new(answer.try_into()?))
@@ -272,10 +280,12 @@ impl Controller for Service {
             LinkState::Down => Vec::new(),
             _ => self.source.clone().counters().await,
         };
+        let status = status(&sight, counters);
         Ok(Response::new(v1::StatusResponse {
             refused: self.refused.counters(),
             ending: self.refused.ending(),
-            ..status(&sight, counters)
+            builds: self.builds.of(self.source.said(), &status),
+            ..status
         }))
     }
 
@@ -286,6 +296,11 @@ impl Controller for Service {
         tokio::spawn(forward(self.telling.listen(), sender));
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
+}
+
+/// What the caller says about its build, as the gate read it.
+fn said<T>(request: &Request<T>) -> PeerVersion {
+    request.extensions().get().cloned().unwrap_or_else(PeerVersion::own)
 }
 
 /// Splits a request into its caller, as the gate found it, and its message.
@@ -403,6 +418,7 @@ fn status(sight: &ControllerSnapshot, counters: Vec<(String, u64)>) -> v1::Statu
         servers: servers.iter().map(server_status).collect(),
         refused: Vec::new(),
         ending: Vec::new(),
+        builds: Vec::new(),
         type_names: type_names.iter().map(v1::TypeName::from).collect(),
     }
 }

@@ -1,11 +1,11 @@
 //! Serves the switch's tables over gRPC, for a controller in another process.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sluice_rpc::fields::{Malformed, endpoint, present};
 use sluice_rpc::v1::tables_client::TablesClient;
-use sluice_rpc::{Remote, RenewedChannel, shown, v1};
+use sluice_rpc::{PeerVersion, Remote, RenewedChannel, shown, v1};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::oneshot;
@@ -149,18 +149,26 @@ impl Tables for Service {
 pub(crate) struct RemoteSwitch {
     remote: Remote,
     calls: TablesClient<RenewedChannel>,
+    /// What the switch's process last said about itself, for all clones.
+    said: Arc<Mutex<Option<PeerVersion>>>,
 }
 
 impl RemoteSwitch {
     /// Must be called inside a tokio runtime.
     pub(crate) fn new(remote: Remote) -> Self {
         let calls = TablesClient::new(remote.connect());
-        Self { remote, calls }
+        Self { remote, calls, said: Arc::default() }
+    }
+
+    /// What the switch's process says about itself; `None` before it has answered.
+    pub(crate) fn said(&self) -> Option<PeerVersion> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) async fn describe(&mut self) -> Result<(Shape, Endpoint), SwitchdError> {
         let answer =
             self.calls.describe(v1::DescribeRequest {}).await.map_err(|status| self.failed(&status))?;
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = answer.extensions().get().cloned();
         let answer = answer.into_inner();
         let read = || -> Result<_, Malformed> {
             Ok((present("shape", answer.shape)?.try_into()?, endpoint("at", &answer.at)?))
