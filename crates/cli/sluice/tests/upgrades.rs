@@ -22,7 +22,6 @@ name = "upgraded"
 [switch]
 listen = "SWITCH"
 control = "CONTROL"
-state = "state"
 [[slice]]
 name = "work"
 types = ["hold"]
@@ -261,7 +260,6 @@ policy = "dc-rain:1,told=replies"
 [switch]
 listen = "SWITCH"
 control = "CONTROL"
-state = "state"
 [racks]
 count = 2
 [[slice]]
