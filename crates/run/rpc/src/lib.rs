@@ -16,8 +16,8 @@ mod renewed_channel;
 mod servers;
 mod shown;
 mod tls;
-mod version;
 pub mod v1;
+mod version;
 
 pub use caller::{Caller, CallerRole};
 pub use error::RpcError;
@@ -26,5 +26,5 @@ pub use hosts::misanswered;
 pub use remote::{Remote, is_silence, reason};
 pub use renewed_channel::RenewedChannel;
 pub use shown::shown;
-pub use version::{BUILD, PeerVersion, SPEAKS};
 pub use tls::{ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, end_text, read_anew, why};
+pub use version::{BUILD, PeerVersion, SPEAKS};

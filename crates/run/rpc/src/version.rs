@@ -1,7 +1,7 @@
 //! Which versions of the protocol two processes speak, and which builds they are.
 //!
-//! Each call and each answer says both in its headers. A version of the protocol stands for the packets and the
-//! messages together. A build speaks its own version and the one before, so the processes of a rack are
+//! Each call and each answer says both in its headers. A version of the protocol stands for the packets and
+//! the messages together. A build speaks its own version and the one before, so the processes of a rack are
 //! replaced one after the other. A peer that says nothing is older than these headers, and speaks version 1.
 
 use std::fmt;
@@ -43,7 +43,8 @@ impl PeerVersion {
     /// What the headers of a call or an answer say. Versions that cannot be read are none that we speak.
     pub fn of_headers(headers: &HeaderMap) -> Self {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-        let build = shown(&text(BUILD_HEADER).unwrap_or_default().chars().take(BUILD_CHARS_MAX).collect::<String>());
+        let build =
+            shown(&text(BUILD_HEADER).unwrap_or_default().chars().take(BUILD_CHARS_MAX).collect::<String>());
         let (oldest, newest) = text(SPEAKS_HEADER).map_or((1, 1), |said| range(said).unwrap_or((0, 0)));
         Self { build, oldest, newest }
     }
@@ -72,8 +73,8 @@ impl PeerVersion {
         };
         let own = Self::own();
         Err(Status::failed_precondition(format!(
-            "{who} is {self}, and this is {own}: they have no version in common; {upgrade}, or go there through a build \
-             between the two"
+            "{who} is {self}, and this is {own}: they have no version in common; {upgrade}, or go there \
+             through a build between the two"
         )))
     }
 }
@@ -132,7 +133,8 @@ mod tests {
         said(&format!("{newest}-{}", newest + 1), "0.2.0").check("the caller").unwrap();
         said(&format!("{}-{newest}", newest - 1), "0.1.0").check("the caller").unwrap();
         let far = said(&format!("{}-{}", newest + 1, newest + 2), "0.3.0").check("the caller").unwrap_err();
-        let parts = ["the caller is Sluice 0.3.0 (protocol 3 to 4)", BUILD, "replace this process by a build like"];
+        let parts =
+            ["the caller is Sluice 0.3.0 (protocol 3 to 4)", BUILD, "replace this process by a build like"];
         assert!(parts.iter().all(|part| far.message().contains(part)), "{far}");
         assert!(!far.message().contains('\n'));
     }

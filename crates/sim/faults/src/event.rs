@@ -67,6 +67,11 @@ pub(super) enum Event {
     WorkerBack(usize),
     WorkerGoesOn(usize),
     SwitchBack,
+    /// A switch that drains looks whether it is empty. It ends at `until` in any case.
+    SwitchDrains {
+        back_after: Nanos,
+        until: Nanos,
+    },
     SwitchGoesOn,
     ControllerBack,
     LinkBack,

@@ -71,7 +71,7 @@ pub(super) fn stop_on_signals(stopper: Stopper, limit: DrainLimit) -> Result<(),
 fn end_after(patience: Duration) {
     let end = move || {
         thread::sleep(patience.saturating_add(SUMMARY_PATIENCE));
-        let why = "the running task does not return, so the worker ends without it; its client tries it again";
+        let why = "the task that runs does not return: the worker ends, and its client tries the task again";
         writeln!(io::stderr(), "{why}").ok();
         process::exit(Kind::Aborted.code().into())
     };

@@ -69,8 +69,9 @@ impl Draining {
 /// Tells why a worker ends with tasks.
 pub(super) fn warn_out_of_time(name: &str, limit: Nanos, held: u32) {
     let s = limit.0 as f64 / 1e9;
-    tracing::warn!("{name}: the limit of {s} s for draining is over: it ends with {held} tasks, which their clients \
-                    try again");
+    tracing::warn!(
+        "{name}: it drained for {s} s (the limit), and ends with {held} tasks; clients try them again"
+    );
 }
 
 fn fetch_ends(at: Nanos, dilation: u32) -> Nanos {

@@ -43,7 +43,11 @@ impl Builds {
     }
 
     /// The builds of this controller, its switch if that is known, and the hosts of a status.
-    pub(super) fn of(&self, switch: Option<PeerVersion>, status: &v1::StatusResponse) -> Vec<v1::ProcessBuild> {
+    pub(super) fn of(
+        &self,
+        switch: Option<PeerVersion>,
+        status: &v1::StatusResponse,
+    ) -> Vec<v1::ProcessBuild> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named = |kind: ProcessKind, name: &str| {
             let said = known.get(&(kind, name.to_owned()))?;

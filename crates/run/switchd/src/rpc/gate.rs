@@ -1,5 +1,5 @@
-//! The gate before all services: which versions a caller has to speak, and which roles may make which call. A call that is not listed here requires
-//! an operator.
+//! The gate before all services: which versions a caller has to speak, and which roles may make which call. A
+//! call that is not listed here requires an operator.
 
 use std::future::{Future, ready};
 use std::pin::Pin;

@@ -60,14 +60,14 @@ pub struct SwitchDriver {
 pub struct SwitchHandle {
     tables: TablePort,
     counters: SwitchCounters,
-    end: Arc<End>,
+    end: Arc<SwitchEnd>,
     waker: Waker,
     local: SocketAddr,
 }
 
 /// How far a switch is with its end.
 #[derive(Debug, Default)]
-struct End {
+struct SwitchEnd {
     /// New tasks are no longer taken.
     drains: AtomicBool,
     /// While it drains: no task is in the switch.

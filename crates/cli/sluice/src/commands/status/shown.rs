@@ -6,10 +6,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::{Value, json};
 use sluice_control::write_labels;
 use sluice_report::table::{NOTHING, Table, digits, time};
-use sluice_rpc::{PeerVersion, end_text};
 use sluice_rpc::v1::{
     CertificateEnd, ClassStatus, Counter, ProcessBuild, RecentWork, SliceStatus, StatusResponse,
 };
+use sluice_rpc::{PeerVersion, end_text};
 use sluice_support::controller_caller::{link, phase, types_of};
 use sluice_support::peers;
 
