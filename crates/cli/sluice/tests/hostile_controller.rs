@@ -83,6 +83,12 @@ impl Controller for Hostile {
             servers: vec![v1::ServerStatus { name, at, ..Default::default() }],
             refused: counters,
             type_names: vec![v1::TypeName { task_type: 1, name: HOSTILE.to_owned() }],
+            builds: vec![v1::ProcessBuild {
+                kind: HOSTILE.to_owned(),
+                name: HOSTILE.to_owned(),
+                build: HOSTILE.to_owned(),
+                ..Default::default()
+            }],
             ending: vec![v1::CertificateEnd { certificate: HOSTILE.to_owned(), unix_s: 0 }],
         }))
     }

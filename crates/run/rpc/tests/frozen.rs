@@ -44,8 +44,8 @@ fn nothing_of_a_version_that_is_spoken_is_gone_or_changed() {
     for version in SPEAKS {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/frozen/version-{version}.txt"));
         if !path.exists() && std::env::var_os("BLESS").is_some() {
-            let text: String = now.iter().map(|line| format!("{line}\n")).collect();
-            fs::write(&path, text).expect("written");
+            let all: Vec<&str> = now.iter().map(String::as_str).collect();
+            fs::write(&path, all.join("\n") + "\n").expect("written");
         }
         let frozen = fs::read_to_string(&path).unwrap_or_else(|why| {
             panic!("{}: {why}; BLESS=1 writes the file of a new version", path.display())

@@ -3,7 +3,7 @@
 use sluice_control::{Answer, CallId};
 use sluice_events::{Address, Mail};
 use sluice_wire::tables::TableOp;
-use sluice_wire::{Psn, ServerId, Term};
+use sluice_wire::{Nanos, Psn, ServerId, Term};
 
 use super::controller::Await;
 use super::hosts::Host;
