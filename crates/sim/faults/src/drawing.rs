@@ -104,16 +104,21 @@ impl Scenario {
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
+        scenario.trickle_or_plan(seed);
+        scenario
+    }
+
+    /// In some seeds nothing else happens than what these draws say.
+    fn trickle_or_plan(&mut self, seed: u64) {
         // Other programs promise no order, so they need no slow overload that shows it.
-        let is_few = cores.is_none() && scenario.workers <= 2 * scenario.slices;
-        if scenario.long.trickles && is_few && matches!(program.traits().feed, Feed::Tokens { .. }) {
-            scenario.trickle();
+        let is_few = self.cores.is_none() && self.workers <= 2 * self.slices;
+        if self.long.trickles && is_few && matches!(self.program.traits().feed, Feed::Tokens { .. }) {
+            self.trickle();
         }
         let planned = &mut Dice::named(seed, "planned", 0);
-        if cores.is_none() && planned.chance(PLANNED) {
-            scenario.plan_replacements(planned);
+        if self.cores.is_none() && planned.chance(PLANNED) {
+            self.plan_replacements(planned);
         }
-        scenario
     }
 
     /// Nothing fails. Workers, the switch and the controller are replaced, often together. Nothing is so

@@ -58,12 +58,7 @@ impl Rack<'_> {
                 self.disconnect_controller();
                 self.after(down_for, Event::SwitchBack);
             }
-            ProcessFailure::SwitchReplaced { back_after } => {
-                if self.switch.program.is_some() && self.switch.takes_tasks {
-                    self.switch.takes_tasks = false;
-                    self.switch_drains(back_after, self.world.now + DRAIN_LIMIT);
-                }
-            }
+            ProcessFailure::SwitchReplaced { back_after } => self.replace_switch(back_after),
             ProcessFailure::ProcessRestart { down_for } => {
                 self.stop_switch();
                 self.controllers.stop();
@@ -105,6 +100,14 @@ impl Rack<'_> {
     fn stop_switch(&mut self) {
         self.switch.stop();
         self.as_former(Self::disconnect_controller);
+    }
+
+    /// The switch begins to drain, if it is up and does not drain already.
+    fn replace_switch(&mut self, back_after: Nanos) {
+        if self.switch.program.is_some() && self.switch.takes_tasks {
+            self.switch.takes_tasks = false;
+            self.switch_drains(back_after, self.world.now + DRAIN_LIMIT);
+        }
     }
 
     /// A switch that drains ends once no task waits in it, or at `until`.
