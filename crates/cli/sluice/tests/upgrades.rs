@@ -1,7 +1,7 @@
 //! Each process of a rack is replaced while a load runs: it is asked to end as a service manager does, and
 //! the same program starts anew. No task may be lost, refused or end as unknown. The processes are separate,
-//! on loopback. With SLUICE_BEFORE, the program of an earlier build, each replacement is by the other build, as
-//! `scripts/upgrade-from` runs it.
+//! on loopback. With SLUICE_BEFORE, the program of an earlier build, each replacement is by the other build,
+//! as `scripts/upgrade-from` runs it.
 
 mod common;
 
