@@ -2,7 +2,7 @@
 # `make TARGET ROCKSDB_COMPILE=1` builds the bundled RocksDB instead of linking to the system's.
 # `make bench BLESS=1` makes the present instruction counts the bounds.
 
-.PHONY: help demo demo-xdp demo-bmv2 p4 test fresh bench decisions soak reproduce planted-bugs mutants versus pacer packages audit
+.PHONY: help demo demo-xdp demo-bmv2 p4 test upgrade fresh bench decisions soak reproduce planted-bugs mutants versus pacer packages audit
 
 help:
 	@echo 'make demo    a rack on this machine: load; a worker, a server and the switch are killed; results in out/demo'
@@ -10,6 +10,7 @@ help:
 	@echo 'make demo-bmv2  the same around the P4 program on BMv2, as root; P4_TOOLS names the folder of p4c-bm2-ss and simple_switch'
 	@echo 'make p4      the P4 programs under the P4 tools (P4_TOOLS): vectors on BMv2, fit of a Tofino; writes targets/p4/receipt.json'
 	@echo 'make test    everything that must hold before a commit lands'
+	@echo 'make upgrade  each process of a rack is replaced under load by an earlier build and back (UPGRADE=COMMIT; the last tag)'
 	@echo 'make fresh   make demo and make test on bare Debian trees, as root; hours (FRESH="--tree llvm --only demo" for a part)'
 	@echo 'make bench   what a decision, a packet and a task cost; ratios to a baseline in the same run'
 	@echo 'make decisions  what a socket server, the UDP switch and XDP decide a second, how fast and for how much of a core; as root'
@@ -41,6 +42,10 @@ p4:
 test:
 	@scripts/setup --test
 	@scripts/test
+
+upgrade:
+	@scripts/setup --test
+	@scripts/upgrade-from $(UPGRADE)
 
 fresh:
 	@scripts/fresh $(FRESH)

@@ -29,6 +29,9 @@ const ASK_EVERY: Duration = Duration::from_millis(20);
 /// How long processes may take to finish the tasks that they hold.
 const END_PATIENCE: Duration = Duration::from_secs(3);
 
+/// A switch of ours ends when its workers have ended: nobody would take the tasks that still wait.
+const AT_THE_END: [&str; 2] = ["--drain-limit", "0s"];
+
 /// All processes of a rack. Dropping this value kills them, and then removes their memory.
 pub(super) struct Processes<'p> {
     plan: &'p Plan,
@@ -320,6 +323,7 @@ impl<'p> Processes<'p> {
 
     fn start_switch(&mut self) -> Outcome<()> {
         let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(AT_THE_END.map(str::to_owned));
         args.extend(["--listen".to_owned(), self.network.listen(self.at.switch).to_string()]);
         args.extend(["--control".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
         args.extend(self.plan.racks.map(|_| "--spine".to_owned()));
@@ -381,6 +385,7 @@ impl<'p> Processes<'p> {
         (switch, control): (Option<SocketAddr>, Option<SocketAddr>),
     ) -> Outcome<FabricProcess> {
         let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(AT_THE_END.map(str::to_owned));
         args.extend(role);
         args.extend(["--listen".to_owned(), self.network.listen(switch).to_string()]);
         args.extend(["--control".to_owned(), self.network.listen(control).to_string()]);

@@ -232,6 +232,10 @@ pub(crate) struct SwitchArgs {
     /// With xdp: take the program off its links, with all that waits in it, and end.
     #[arg(long)]
     pub(crate) detach: bool,
+    /// With udp: after SIGTERM or SIGINT, take no new tasks and wait until those that are here have left, at
+    /// most for so long.
+    #[arg(long, value_name = "SPAN", default_value = "2s", value_parser = units::span)]
+    pub(crate) drain_limit: Duration,
     /// Faults in its socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,

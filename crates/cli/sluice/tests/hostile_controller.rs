@@ -107,6 +107,12 @@ impl Controller for Hostile {
                 standbys: vec![HOSTILE.to_owned()],
                 ..Default::default()
             }),
+            builds: vec![v1::ProcessBuild {
+                kind: HOSTILE.to_owned(),
+                name: HOSTILE.to_owned(),
+                build: HOSTILE.to_owned(),
+                ..Default::default()
+            }],
             ending: vec![v1::CertificateEnd { certificate: HOSTILE.to_owned(), unix_s: 0 }],
             ..wrong()
         }))

@@ -71,6 +71,8 @@ pub struct LeafLine {
     /// The life of the last registration: each registration of a pool takes the next number.
     life: u64,
     pools: Vec<Pool>,
+    /// The leaf ends: no pool is registered again.
+    ends: bool,
 }
 
 /// A pool of the rack.
@@ -93,7 +95,7 @@ impl LeafLine {
     /// A leaf of this name, at the address where spines reach it. `life` is 64 random bits; the lives of
     /// its registrations begin there. A quota is at most `quota_max`.
     pub const fn new(name: String, at: Endpoint, life: u64, quota_max: u8) -> Self {
-        Self { name, at, quota_max, life, pools: Vec::new() }
+        Self { name, at, quota_max, life, pools: Vec::new(), ends: false }
     }
 
     /// Sets what the rack has of each pool, by index.
@@ -123,12 +125,29 @@ impl LeafLine {
         self.settle(index, &PoolSize::default(), out);
     }
 
+    /// The leaf is about to end: ends the registrations of all pools, so that the spine hands no more tasks
+    /// down.
+    pub fn end(&mut self, out: &mut Vec<LeafAction>) {
+        self.ends = true;
+        for (pool, known) in (0..).zip(&mut self.pools) {
+            if matches!(known.stands, Stands::In(_)) {
+                known.stands = Stands::Leaving;
+                out.push(LeafAction::Leave(SliceId(pool)));
+            }
+        }
+    }
+
+    /// Whether the leaf ends and no pool is registered any more.
+    pub fn has_ended(&self) -> bool {
+        self.ends && self.pools.iter().all(|pool| pool.stands == Stands::Out)
+    }
+
     /// Starts what a pool's registration needs.
     fn settle(&mut self, index: usize, before: &PoolSize, out: &mut Vec<LeafAction>) {
         let Pool { size, stands } = &self.pools[index];
         let pool = SliceId(index as u16);
         match (*stands, size.workers) {
-            (Stands::Out, 1..) => {
+            (Stands::Out, 1..) if !self.ends => {
                 self.life = self.life.wrapping_add(1);
                 self.pools[index].stands = Stands::In(self.life);
                 out.push(self.say(index, self.life, true));

@@ -1,31 +1,28 @@
 //! A service as a program: its `main` is one call.
 //!
-//! [`run_service`] reads the flags that all workers share, registers, serves until SIGTERM or SIGINT,
-//! finishes what it holds, and prints a summary (stderr; with `--json` on stdout, on every way out). A second
-//! signal ends it at once; SIGHUP has it read its certificates anew.
+//! [`run_service`] reads the flags that all workers share, registers, serves until SIGTERM or SIGINT, drains
+//! (it takes no more tasks, and finishes those that it holds or that are on their way to it), and prints a
+//! summary (stderr; with `--json` on stdout, on every way out). A second signal or `--drain-limit` ends it at
+//! once; SIGHUP has it read its certificates anew.
 
 mod as_text;
 mod connect;
+mod stopping;
 mod traced;
 
-use std::ffi::c_int;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::thread;
 
 use clap::{Parser, value_parser};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use sluice_host::orchestrator::{Assignment, Balancing, Lambda, Priority};
 use sluice_log::{LogEvent, tell};
 use sluice_netem::FaultPlan;
-use sluice_rpc::read_anew;
 use sluice_system::{Attempt, advice};
 use sluice_traces::Tracer;
 use sluice_wire::sizes::QUOTA_LIMIT;
@@ -39,11 +36,13 @@ use crate::served::{LANE_CORES_MAX, LANE_DEPTH, LANE_DEPTH_MAX, ServedSlice};
 use crate::service::Service;
 use crate::udp::Waiting;
 use crate::worker::{
-    LaneServer, LaneServerOptions, LaneService, ServerMemory, Stopper, Worker, WorkerOptions, WorkerReport,
+    LaneServer, LaneServerOptions, LaneService, ServerMemory, Worker, WorkerOptions, WorkerReport,
 };
 
 pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
 pub use sluice_log::LogForm;
+use stopping::stop_on_signals;
+pub use stopping::{DrainLimit, read_anew_on_hangup};
 pub use traced::TraceArgs;
 
 /// Cores that a server may have.
@@ -133,6 +132,10 @@ pub struct WorkerArgs {
     /// The stack of a task on such a server, in KiB.
     #[arg(long, value_name = "KIB", default_value_t = 256, value_parser = value_parser!(u32).range(STACKS))]
     pub stack: u32,
+    /// After SIGTERM or SIGINT, finish the tasks that are here for so long at most; then end without them.
+    #[arg(long, value_name = "SPAN", default_value_t)]
+    #[serde(with = "as_text")]
+    pub drain_limit: DrainLimit,
     /// Keep the thread on this core.
     #[arg(long, value_name = "CORE")]
     pub pin: Option<usize>,
@@ -224,6 +227,7 @@ impl WorkerArgs {
             patience: self.patience,
             agent: self.memory.as_ref().filter(|_| self.adaptive).map(|folder| folder.join(LINES_FILE)),
             waiting: self.waiting.into(),
+            drain_limit: self.drain_limit.0,
             pin: self.pin,
             name,
             faults,
@@ -368,7 +372,7 @@ pub fn serve<S: Service>(args: &WorkerArgs, service: S) -> Result<WorkerReport, 
     let _traced = args.traces.start(&args.process(), &mut options.traces)?;
     let _served = serve_metrics(args, &mut options)?;
     let worker = Worker::new(&options, service)?;
-    stop_on_signals(worker.stopper())?;
+    stop_on_signals(worker.stopper(), args.drain_limit)?;
     worker.run()
 }
 
@@ -385,7 +389,7 @@ pub fn serve_on_cores<S: Service + 'static>(
     let _traced = args.traces.start(&args.process(), &mut options.worker.traces)?;
     let _served = serve_metrics(args, &mut options.worker)?;
     let server = LaneServer::new(&options, make)?;
-    stop_on_signals(server.stopper())?;
+    stop_on_signals(server.stopper(), args.drain_limit)?;
     server.run()
 }
 
@@ -398,28 +402,6 @@ fn serve_metrics(args: &WorkerArgs, options: &mut WorkerOptions) -> Result<Serve
     let sources = metrics.iter().map(WorkerMetrics::source).chain(traces).collect();
     options.metrics = metrics;
     Ok(outlets.serve(sources)?)
-}
-
-/// Makes SIGHUP read all certificates of this process again, instead of ending it.
-///
-/// # Errors
-/// [`NetError::Thread`] if the system has no thread left.
-pub fn read_anew_on_hangup() -> Result<(), NetError> {
-    on_signals(&[SIGHUP], |_| read_anew())
-}
-
-fn stop_on_signals(stopper: Stopper) -> Result<(), NetError> {
-    on_signals(&[SIGTERM, SIGINT], move |_| stopper.stop())?;
-    read_anew_on_hangup()
-}
-
-fn on_signals(signals: &[c_int], mut does: impl FnMut(c_int) + Send + 'static) -> Result<(), NetError> {
-    const NAME: &str = "sluice-signals";
-    let failed = |why| NetError::Thread { name: NAME, why };
-    let mut signals = Signals::new(signals).map_err(failed)?;
-    let listen = move || signals.forever().for_each(&mut does);
-    thread::Builder::new().name(NAME.to_owned()).spawn(listen).map_err(failed)?;
-    Ok(())
 }
 
 fn finish(report: &WorkerReport, json: bool) -> ExitCode {

@@ -1,6 +1,6 @@
 //! gRPC as `proto/sluice/v1` declares it: the messages and their meaning, calls to the controller
-//! ([`Remote`]), the certificates of both ends ([`ClientTls`], [`ServerTls`], [`Caller`]), and how a host
-//! stays registered ([`registrar`]).
+//! ([`Remote`]), the certificates of both ends ([`ClientTls`], [`ServerTls`], [`Caller`]), the versions that
+//! peers speak ([`PeerVersion`]), and how a host stays registered ([`registrar`]).
 //!
 //! No task's packet passes through this crate. Left out: the servers, which are in `sluice-switchd`.
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@ mod servers;
 mod shown;
 mod tls;
 pub mod v1;
+mod version;
 
 pub use caller::{Caller, CallerRole};
 pub use error::RpcError;
@@ -30,3 +31,4 @@ pub use shown::shown;
 pub use tls::{
     ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, end_text, read_anew, span_text, why,
 };
+pub use version::{BUILD, PeerVersion, SPEAKS};

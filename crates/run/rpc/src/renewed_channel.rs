@@ -1,5 +1,5 @@
 //! A channel to a service that is replaced when the certificates for it change on disk, or when another of
-//! its addresses is to be called.
+//! its addresses is to be called. Each call and each answer says which versions its sender speaks.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -16,7 +16,7 @@ use tower_service::Service;
 
 use super::tls::{FromPemFiles, Pem, Renewed};
 use super::{ClientTls, LEADER_HEADER};
-use crate::RpcError;
+use crate::{PeerVersion, RpcError};
 
 /// An endpoint, and the certificates for it.
 #[derive(Clone)]
@@ -128,10 +128,11 @@ impl Service<Request<Body>> for RenewedChannel {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let (at, mut channel) = self.channel();
         let to = self.to.clone();
         let awaits = request.uri().path().ends_with(AWAITS);
+        PeerVersion::put_own(request.headers_mut());
         Box::pin(async move {
             let answer = async {
                 poll_fn(|context| channel.poll_ready(context)).await?;
@@ -145,7 +146,13 @@ impl Service<Request<Body>> for RenewedChannel {
             if is_useless {
                 to.turn_from(at);
             }
-            answer
+            let mut answer = answer?;
+            let said = PeerVersion::of_headers(answer.headers());
+            if let Err(status) = said.check("the process that was called") {
+                return Ok(status.into_http());
+            }
+            answer.extensions_mut().insert(said);
+            Ok(answer)
         })
     }
 }

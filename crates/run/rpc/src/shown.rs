@@ -37,6 +37,10 @@ impl v1::StatusResponse {
         }
         self.superseded.iter_mut().for_each(|caller| show(&mut caller.who));
         self.standing = self.standing.take().map(v1::StandingResponse::shown);
+        for of in &mut self.builds {
+            show_both(&mut of.kind, &mut of.name);
+            show(&mut of.build);
+        }
         self.type_names.iter_mut().for_each(|of| show(&mut of.name));
         self
     }

@@ -30,6 +30,9 @@ const FORGETTING: u64 = 6;
 /// another lane must not run.
 const FORGETFUL_SERVERS: u64 = 60;
 
+/// How many of a thousand seeds only have planned replacements.
+const PLANNED: u64 = 40;
+
 /// How many times as often the first client sends: in half of the racks with a target, as often as makes a
 /// slice busy.
 fn draw_greed(dice: &mut Dice, program: &Choice) -> u64 {
@@ -75,6 +78,7 @@ impl Scenario {
             copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
             long: LongTimes::default(),
+            is_planned: false,
             process_failures: Vec::new(),
             gray_failures: Vec::new(),
         };
@@ -100,12 +104,44 @@ impl Scenario {
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
-        // Other programs promise no order, so they need no slow overload that shows it.
-        let is_few = cores.is_none() && scenario.workers <= 2 * scenario.slices;
-        if scenario.long.trickles && is_few && matches!(program.traits().feed, Feed::Tokens { .. }) {
-            scenario.trickle();
-        }
+        scenario.trickle_or_plan(seed);
         scenario
+    }
+
+    /// In some seeds nothing else happens than what these draws say.
+    fn trickle_or_plan(&mut self, seed: u64) {
+        // Other programs promise no order, so they need no slow overload that shows it.
+        let is_few = self.cores.is_none() && self.workers <= 2 * self.slices;
+        if self.long.trickles && is_few && matches!(self.program.traits().feed, Feed::Tokens { .. }) {
+            self.trickle();
+        }
+        let planned = &mut Dice::named(seed, "planned", 0);
+        if self.cores.is_none() && planned.chance(PLANNED) {
+            self.plan_replacements(planned);
+        }
+    }
+
+    /// Nothing fails. Workers, the switch and the controller are replaced, often together. Nothing is so
+    /// small that it could run out.
+    fn plan_replacements(&mut self, dice: &mut Dice) {
+        self.is_planned = true;
+        (self.no_retry, self.no_room, self.retry_for) = (0, 0, DEADLINE);
+        (self.held_max, self.replies_max) = (AMPLE, REPLIES_AMPLE);
+        self.rates.fill(Rates::default());
+        self.long = LongTimes::default();
+        self.gray_failures = Vec::new();
+        let count = dice.between(1, 6);
+        self.process_failures = spread(count, dice, |dice| {
+            let back_after = dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
+            match dice.below(4) {
+                0 | 1 => ProcessFailure::SwitchReplaced { back_after },
+                2 => ProcessFailure::ControllerRestart { down_for: back_after },
+                _ => ProcessFailure::WorkerLeave {
+                    worker: dice.below(self.workers as u64) as usize,
+                    back_after,
+                },
+            }
+        });
     }
 
     /// A server's lanes have the labels of their server.

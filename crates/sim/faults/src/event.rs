@@ -3,7 +3,7 @@
 use sluice_control::{Answer, CallId};
 use sluice_events::{Address, Mail};
 use sluice_wire::tables::TableOp;
-use sluice_wire::{Psn, ServerId, Term};
+use sluice_wire::{Nanos, Psn, ServerId, Term};
 
 use super::controller::Await;
 use super::hosts::Host;
@@ -67,6 +67,11 @@ pub(super) enum Event {
     WorkerBack(usize),
     WorkerGoesOn(usize),
     SwitchBack,
+    /// A switch that drains looks whether it is empty. It ends at `until` in any case.
+    SwitchDrains {
+        back_after: Nanos,
+        until: Nanos,
+    },
     SwitchGoesOn,
     ControllerBack,
     LinkBack,

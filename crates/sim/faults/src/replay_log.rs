@@ -374,6 +374,9 @@ pub(super) fn process_failure(process_failure: &ProcessFailure) -> (Party, Strin
         ProcessFailure::SwitchRestart { down_for } => {
             (Party::Rack, format!("the switch loses its memory and is away for {}", us(down_for)))
         }
+        ProcessFailure::SwitchReplaced { back_after } => {
+            (Party::Rack, format!("the switch drains, and is replaced {} later", us(back_after)))
+        }
         ProcessFailure::ProcessRestart { down_for } => {
             (Party::Rack, format!("switch and controller are gone together for {}", us(down_for)))
         }

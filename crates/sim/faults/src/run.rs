@@ -81,7 +81,7 @@ impl Rack<'_> {
             };
             if matches!(event, Event::Close) {
                 self.inspect_at_rest()?;
-                return self.oracle.close();
+                return self.close();
             }
             if let Some(event) = self.hold_up(event) {
                 self.happen(event)?;
@@ -121,6 +121,7 @@ impl Rack<'_> {
             Event::WorkerBack(worker) => self.worker_back(worker),
             Event::WorkerGoesOn(worker) => self.resume_worker(worker)?,
             Event::SwitchBack => self.switch_back(),
+            Event::SwitchDrains { back_after, until } => self.switch_drains(back_after, until),
             Event::SwitchGoesOn => self.resume_switch()?,
             Event::ControllerBack => self.restart_controller(),
             Event::LinkBack => self.connect_controller(),
@@ -132,6 +133,18 @@ impl Rack<'_> {
             Event::Close => {}
         }
         Ok(())
+    }
+
+    /// What became of all tasks. Where processes were only replaced as planned, none ends unknown.
+    fn close(&mut self) -> Result<Tally, String> {
+        let tally = self.oracle.close()?;
+        if self.scenario.is_planned && tally.unknown > 0 {
+            return Err(format!(
+                "nothing failed, processes were replaced as planned, and {} tasks ended unknown (1)",
+                tally.unknown
+            ));
+        }
+        Ok(tally)
     }
 
     fn on_mail(&mut self, to: Address, mail: Mail) -> Result<(), String> {

@@ -37,6 +37,8 @@ pub(super) enum ProcessFailure {
     SliceMove { worker: usize, slice: usize },
     /// The switch loses its memory.
     SwitchRestart { down_for: Nanos },
+    /// The switch takes no new tasks, ends once it is empty, and is back after a while in a new epoch.
+    SwitchReplaced { back_after: Nanos },
     /// The switch and the controller in its process die together.
     ProcessRestart { down_for: Nanos },
     /// The client forgets everything and starts anew.
@@ -125,6 +127,8 @@ pub(super) struct Scenario {
     pub(super) copies: u16,
     pub(super) rates: Vec<Rates>,
     pub(super) long: LongTimes,
+    /// Whether nothing fails, and processes are replaced as planned: then no task may end unknown.
+    pub(super) is_planned: bool,
     pub(super) process_failures: Vec<(Nanos, ProcessFailure)>,
     pub(super) gray_failures: Vec<(Nanos, GrayFailure)>,
 }

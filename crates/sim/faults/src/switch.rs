@@ -21,6 +21,8 @@ use super::servers::Servers;
 pub(super) struct SwitchNode {
     pub(super) program: Option<Box<dyn Program>>,
     pub(super) life: u32,
+    /// Whether new tasks are taken; they are not while the switch drains.
+    pub(super) takes_tasks: bool,
     /// Until this time the switch's thread stands still.
     pub(super) stalled_until: Nanos,
     /// The most tasks that each slice's row has ever allowed to wait.
@@ -51,6 +53,7 @@ impl SwitchNode {
         Self {
             program: Some(in_life(1, &scenario.program, config)),
             life: 1,
+            takes_tasks: true,
             stalled_until: Nanos(0),
             limits: [0; SLICES],
             gate: Gate::default(),
@@ -68,6 +71,7 @@ impl SwitchNode {
 
     pub(super) fn stop(&mut self) {
         self.program = None;
+        self.takes_tasks = true;
         self.stalled_until = Nanos(0);
         self.unread.clear();
     }

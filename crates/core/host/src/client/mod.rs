@@ -70,6 +70,8 @@ pub struct Client {
     granted: Option<ClientRegistration>,
     /// The newest epoch heard of. A registration for an older epoch is dead.
     newest: Epoch,
+    /// Until when the workers of a switch that restarted may still be missing.
+    workers_return_by: Nanos,
     slots: Slots,
     shares: Shares,
     timers: Timers,
@@ -89,6 +91,7 @@ impl Client {
             oldest: first_sequence,
             granted: None,
             newest: Epoch(0),
+            workers_return_by: Nanos(0),
             slots: Slots::default(),
             shares: Shares::default(),
             timers: Timers::default(),
@@ -120,6 +123,9 @@ impl Client {
         self.newest = grant.epoch;
         if self.granted.as_ref().is_none_or(|held| held.epoch < grant.epoch) {
             self.forget_waiting();
+            if self.granted.is_some() {
+                self.workers_return_by = now + settings.return_time;
+            }
         }
         self.renewal.settle();
         self.slots.allow(grant.replay_cells, settings.outstanding_max);

@@ -8,7 +8,8 @@
 //! one twice.
 //!
 //! A REJECT for lack of workers also makes the client ask the controller, which may know workers at another
-//! switch.
+//! switch. Shortly after a restart of the switch its workers are only about to register again. So the task is
+//! tried again meanwhile, without cost for the budget.
 
 use alloc::vec::Vec;
 
@@ -16,6 +17,9 @@ use sluice_wire::{Attempt, Nanos, Reject, RejectReason, Reply, TaskId, TaskType}
 
 use super::slots::{NextTry, Slot};
 use super::{Action, Client, ClientSettings, CutOff, Outcome, RefusedWhy};
+
+/// How many tries fit into a first timeout, at most, while the workers of a restarted switch are missing.
+const RETURN_TRIES: u64 = 8;
 
 impl Client {
     /// Handles a REJECT. If the task was sent in a submission of several, the REJECT may also cover the
@@ -70,7 +74,11 @@ impl Client {
         if slot.kept_back && !is_final {
             return;
         }
-        let again = now + Nanos(u64::from(reject.retry_after_ns));
+        let mut again = now + Nanos(u64::from(reject.retry_after_ns));
+        if reject.reason == RejectReason::NoWorkers && now < self.workers_return_by {
+            again = again.max(now + Nanos(settings.first_timeout.0 / RETURN_TRIES));
+        }
+        let slot = self.slots.get(id);
         if slot.may_retry(again) && !is_final {
             if !living {
                 return;
@@ -126,9 +134,14 @@ impl Client {
     }
 
     /// How the next attempt of a rejected task is paid: from the budget, or free if the task would
-    /// otherwise be refused for lack of room that this client's repeats may have taken. `None` if it cannot
-    /// be paid.
+    /// otherwise be refused for lack of room that this client's repeats may have taken, or while the workers
+    /// of a restarted switch may be missing. `None` if it cannot be paid.
     fn retry_of_rejected(&mut self, now: Nanos, settings: &ClientSettings, id: u32) -> Option<NextTry> {
+        let wants_workers =
+            self.slots.get(id).rejected == Some(RefusedWhy::Rejected(RejectReason::NoWorkers));
+        if wants_workers && now < self.workers_return_by {
+            return Some(NextTry::Free);
+        }
         if self.budget.pay(settings) {
             return Some(NextTry::Paid);
         }
@@ -324,6 +337,25 @@ mod tests {
         assert_eq!(bench.out.drain(..).collect::<Vec<_>>(), [Action::Renew]);
         bench.hear(said);
         assert_eq!((&bench.out[..], bench.client.stats().renewals), (&[][..], 1), "the same one again");
+    }
+
+    #[test]
+    fn none_is_refused_while_the_workers_of_a_restarted_switch_are_missing() {
+        let mut bench = Bench::new();
+        bench.grant(2, ROOM);
+        let back_by = bench.now + bench.settings.return_time;
+        let mut tried = bench.offer().expect("there is room");
+        let mut tries = 0;
+        while bench.now < back_by {
+            bench.reject_for(&tried, RejectReason::NoWorkers);
+            assert_eq!(bench.refused(), 0);
+            bench.out.clear();
+            tried = bench.again();
+            tries += 1;
+        }
+        assert!((100..=u64::from(u8::MAX)).contains(&tries), "{tries}");
+        bench.reject_for(&tried, RejectReason::NoWorkers);
+        assert_eq!(bench.refused(), 1, "later they are not only about to return");
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct ClientSettings {
     pub retry_burst: u32,
     /// The shortest time between two [`Action::Renew`]. Real time: does not scale with dilation.
     pub renew_gap: Nanos,
+    /// For how long after a restart of the switch a task that finds no workers is tried again outside the
+    /// budget: they register again meanwhile. Real time: does not scale with dilation.
+    pub return_time: Nanos,
     /// How many tasks may be outstanding whose types the grant maps to no share.
     pub unmapped_share: u32,
     /// How many tasks may be outstanding, whatever the grant allows; this bounds memory. Values above 2^20
@@ -49,6 +52,7 @@ impl ClientSettings {
             retry_budget_percent: 10,
             retry_burst: 32,
             renew_gap: Nanos::from_millis(50),
+            return_time: Nanos::from_millis(1_000),
             unmapped_share: 64,
             outstanding_max: 1 << 16,
             need_tries: 8,

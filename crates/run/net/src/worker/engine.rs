@@ -13,6 +13,7 @@ use sluice_wire::{
 };
 
 use super::agent_reporter::AgentReporter;
+use super::draining::{Drained, Draining, warn_out_of_time};
 use super::early::Listener;
 use super::metrics::WorkerMeter;
 use super::options::WorkerOptions;
@@ -33,8 +34,6 @@ pub use processor::EmulatedProcessor;
 use processor::{Destination, Processor};
 use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
 
-/// How long a worker that ends waits for the controller to end its registration.
-pub(super) const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
 /// How many switches of former registrations may still send late packets.
 const SWITCHES: usize = 4;
 
@@ -57,7 +56,8 @@ pub(super) struct Engine<S> {
     /// The newest first.
     switches: Vec<Endpoint>,
     stopper: Stopper,
-    leaving: Option<Leaving>,
+    leaving: Option<Draining>,
+    drain_limit: Nanos,
     drained: bool,
     dropped: Dropped,
     served: Served,
@@ -80,11 +80,6 @@ struct Busy {
     reply: Payload,
     /// The task, if it is traced.
     traced: Option<(TaskId, TaskType)>,
-}
-
-struct Leaving {
-    give_up: Nanos,
-    let_go: bool,
 }
 
 enum Refused {
@@ -118,6 +113,7 @@ impl<S: Service> Engine<S> {
             tells_held: false,
             switches: Vec::new(),
             leaving: None,
+            drain_limit: options.drain_limit,
             drained: false,
             dropped: Dropped::default(),
             served: Served::default(),
@@ -216,7 +212,9 @@ impl<S: Service> Engine<S> {
         }
         let busy = self.busy.as_ref().map(|busy| busy.until);
         let received = busy.is_none().then(|| self.effects.processor.next_received()).flatten();
-        let leaving = self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up);
+        let fetched_at = self.effects.fetched_at;
+        let leaving = self.leaving.as_ref();
+        let leaving = leaving.map(|leaving| leaving.next_turn(self.clock.now(), fetched_at, self.dilation));
         let early = busy.and_then(|_| self.machine.early_at(&self.settings));
         let recent = self.recent.next_turn(self.machine.refused_late() != self.hello.refused_late);
         [self.machine.deadline(&self.settings), busy, early, received, leaving, recent]
@@ -432,16 +430,19 @@ impl<S: Service> Engine<S> {
             StopOrder::Abort => Some(false),
             StopOrder::Drain => {
                 let Some(leaving) = &mut self.leaving else {
-                    self.machine.leave();
                     self.registrar.leave();
-                    self.leaving = Some(Leaving { give_up: now + LEAVE_PATIENCE, let_go: false });
+                    self.leaving = Some(Draining::begin(now, &mut self.machine, self.drain_limit));
                     return None;
                 };
-                if !leaving.let_go && now >= leaving.give_up {
-                    leaving.let_go = true;
-                    self.machine.left(now, None);
+                let fetched_at = self.effects.fetched_at;
+                match leaving.turn(now, &mut self.machine, &self.settings, fetched_at, self.dilation) {
+                    Drained::NotYet => None,
+                    Drained::All => Some(true),
+                    Drained::OutOfTime(held) => {
+                        warn_out_of_time(&self.hello.name, self.drain_limit, held);
+                        Some(false)
+                    }
                 }
-                self.machine.is_done(now, &self.settings).then_some(true)
             }
         }
     }
@@ -526,6 +527,8 @@ pub(super) struct Effects {
     pub(super) replies: Payloads,
     pub(super) run: Option<WantedRun>,
     pub(super) renew: bool,
+    /// When a part of a long reply was last sent.
+    pub(super) fetched_at: Option<Nanos>,
     processor: Processor,
     /// Whether tokens say how many tasks stand before them.
     pub(super) ranked: bool,
@@ -554,6 +557,7 @@ impl Effects {
             replies: Payloads::new(settings.replies_max + 2 * settings.held_max),
             run: None,
             renew: false,
+            fetched_at: None,
             processor: Processor::new(None),
             ranked: false,
         }
@@ -596,8 +600,9 @@ impl Effects {
     }
 
     /// Writes this worker's address into a long reply: the client asks here for the rest.
-    const fn point_here(&self, reply: &mut Reply) {
+    const fn point_here(&mut self, at: Nanos, reply: &mut Reply) {
         if reply.payload.has_more() {
+            self.fetched_at = Some(at);
             reply.worker_at = self.at;
         }
     }
@@ -626,7 +631,7 @@ impl Effects {
                     self.processor.send(Destination::ToSwitch(switch), outbox, write);
                 }
                 Action::Reply { to, mut packet } => {
-                    self.point_here(&mut packet);
+                    self.point_here(at, &mut packet);
                     let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
                     self.processor.send(Destination::ToClient(to), outbox, write);
@@ -634,7 +639,7 @@ impl Effects {
                 Action::Report(mut packet) => {
                     let Some(switch) = switch else { continue };
                     packet.load += self.processor.waiting(at);
-                    self.point_here(&mut packet);
+                    self.point_here(at, &mut packet);
                     let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
                     self.processor.send(Destination::ToSwitch(switch), outbox, write);
@@ -646,7 +651,10 @@ impl Effects {
                     packet.asker_at = self.at;
                     outbox.send_with(to, |out| encode(&Packet::Need(packet), &[], out).unwrap_or(0));
                 }
-                Action::Parts { need, payload } => self.send_parts(&need, &payload, outbox),
+                Action::Parts { need, payload } => {
+                    self.fetched_at = Some(at);
+                    self.send_parts(&need, &payload, outbox);
+                }
                 Action::Place { at, offset, part } => self.tasks.place(at, offset, &part),
                 Action::Check { task, payload } => {
                     let is_right = check_large(payload.inline, self.tasks.get(payload.handle));

@@ -7,6 +7,7 @@
 //! rest.
 
 mod agent_reporter;
+mod draining;
 mod early;
 mod engine;
 mod lanes;
@@ -33,8 +34,8 @@ pub use engine::EmulatedProcessor;
 use engine::Engine;
 pub use lanes::{LaneServer, LaneServerOptions, LaneService};
 pub use metrics::WorkerMetrics;
-pub use options::WorkerOptions;
 use options::bind;
+pub use options::{DRAIN_LIMIT, WorkerOptions};
 pub use report::{Dropped, Packets, WorkerReport};
 pub use slots::ServerMemory;
 use sluice_rpc::registrar::WorkerRegistrar;
@@ -65,7 +66,9 @@ impl<S: Service> Worker<S> {
         self.stopper.clone()
     }
 
-    /// Works on this thread until the worker is stopped and has finished the tasks that it holds.
+    /// Works on this thread until the worker is stopped and has drained: it takes no more tasks, and finishes
+    /// those that it holds or that are on their way to it. [`WorkerReport::drained`] says whether it did so
+    /// within [`WorkerOptions::drain_limit`].
     ///
     /// # Errors
     /// [`NetError::Refused`] if the controller refuses this worker, [`NetError::Pin`] if the thread cannot

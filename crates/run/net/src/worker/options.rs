@@ -6,11 +6,15 @@ use std::path::PathBuf;
 use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 use sluice_traces::Tracer;
+use sluice_wire::Nanos;
 
 use super::ServerMemory;
 use super::metrics::WorkerMetrics;
 use crate::NetError;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
+
+/// For how long a worker drains by default.
+pub const DRAIN_LIMIT: Nanos = Nanos::from_millis(30_000);
 
 /// The settings of a worker. [`WorkerOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -45,6 +49,9 @@ pub struct WorkerOptions {
     pub datagram_max: usize,
     /// How the thread waits.
     pub waiting: Waiting,
+    /// For how long a worker that was stopped may go on to finish its tasks. Then it ends without them, as
+    /// after a second [`Stopper::stop`](super::Stopper::stop).
+    pub drain_limit: Nanos,
     /// The core to which the thread is pinned.
     pub pin: Option<usize>,
     /// The injected faults.
@@ -81,6 +88,7 @@ impl WorkerOptions {
             agent: None,
             datagram_max: DATAGRAM_BYTES,
             waiting: Waiting::default(),
+            drain_limit: DRAIN_LIMIT,
             pin: None,
             faults: FaultPlan::none(),
             metrics: None,

@@ -325,9 +325,16 @@ impl<R: Role> Session<R> {
     }
 }
 
-/// Whether the same call would be refused again, for its contents or its caller.
+/// Whether the same call would be refused again, for its contents, its caller, or the caller's version.
 fn is_refusal(status: &Status) -> bool {
-    matches!(status.code(), Code::InvalidArgument | Code::PermissionDenied | Code::Unauthenticated)
+    let is_no_use = [
+        Code::InvalidArgument,
+        Code::PermissionDenied,
+        Code::Unauthenticated,
+        // No version in common.
+        Code::FailedPrecondition,
+    ];
+    is_no_use.contains(&status.code())
 }
 
 /// Waits until the host drops its end.

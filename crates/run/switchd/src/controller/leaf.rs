@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -40,6 +42,8 @@ pub struct LeafOptions {
 /// A rack's controller, and its registration with the controller above. Dropping it ends both.
 pub struct Leaf {
     server: RpcServer,
+    /// Whether the spine was told that the leaf ends, and knows.
+    has_left: Arc<AtomicBool>,
     bell: Sender<LeafWake>,
     thread: Option<JoinHandle<()>>,
 }
@@ -54,6 +58,7 @@ impl Leaf {
         let LeafOptions { rack, name, at, life, above, tables } = options;
         let server = start(rack, ControllerObserver::Leaf(bell.clone()))?;
         let state = LeafLine::new(name, at, life, QUOTA_MAX);
+        let has_left = Arc::new(AtomicBool::new(false));
         let line = LeafRegistration {
             state,
             above,
@@ -62,16 +67,28 @@ impl Leaf {
             registrars: HashMap::new(),
             out: Vec::new(),
             again: Vec::new(),
+            has_left: Arc::clone(&has_left),
         };
         let run = move || line.run(&heard);
         let thread = thread::Builder::new().name("leaf-line".to_owned()).spawn(run);
         let thread = thread.map_err(|why| NetError::Thread { name: "leaf-line", why })?;
-        Ok(Self { server, bell, thread: Some(thread) })
+        Ok(Self { server, has_left, bell, thread: Some(thread) })
     }
 
     /// The rack's controller.
     pub const fn server(&self) -> &RpcServer {
         &self.server
+    }
+
+    /// Tells the controller above that the leaf ends, so that its spine hands no more tasks down.
+    pub fn leave(&self) {
+        // Without its thread the leaf is not registered either.
+        let _ = self.bell.send(LeafWake::End);
+    }
+
+    /// Whether the controller above has ended the registration.
+    pub fn has_left(&self) -> bool {
+        self.has_left.load(Ordering::Relaxed)
     }
 }
 
@@ -98,6 +115,7 @@ struct LeafRegistration {
     out: Vec<LeafAction>,
     /// Actions that could not be carried out.
     again: Vec<LeafAction>,
+    has_left: Arc<AtomicBool>,
 }
 
 impl LeafRegistration {
@@ -108,6 +126,7 @@ impl LeafRegistration {
             match heard.recv_timeout(patience) {
                 Ok(LeafWake::Sizes(sizes)) => self.state.sized(sizes, &mut self.out),
                 Ok(LeafWake::Above) => self.listen(),
+                Ok(LeafWake::End) => self.state.end(&mut self.out),
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(LeafWake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -117,6 +136,9 @@ impl LeafRegistration {
                     sluice_log::log!(LeafStepFailed, %why, "{why}; trying again in {AGAIN_AFTER:?}");
                     self.again.push(action);
                 }
+            }
+            if self.state.has_ended() {
+                self.has_left.store(true, Ordering::Relaxed);
             }
         }
     }

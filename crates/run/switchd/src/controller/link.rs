@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use sluice_control::{LeadAnswer, LeadCall, LinkState};
-use sluice_rpc::{Remote, v1};
+use sluice_rpc::{PeerVersion, Remote, v1};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Nanos, Term};
 use tokio::sync::mpsc;
@@ -74,6 +74,14 @@ impl Source {
             counted.counters.clear();
         }
         counted
+    }
+
+    /// What the switch's process says about itself; `None` before it has answered.
+    pub(super) fn said(&self) -> Option<PeerVersion> {
+        match self {
+            Self::Here(_) => Some(PeerVersion::own()),
+            Self::There(remote) => remote.said(),
+        }
     }
 
     async fn describe(&mut self, by: Term) -> Result<(Shape, Endpoint), SwitchdError> {

@@ -5,6 +5,7 @@
 //! cases a single thread runs the state machine, and no task passes through it. A controller above several
 //! spines ([`start_above`]) has one such thread for each spine, all in one process.
 
+mod builds;
 mod handle;
 mod history;
 mod keeper;

@@ -163,6 +163,8 @@ pub(super) enum LeafWake {
     Sizes(Vec<PoolSize>),
     /// The controller above answered.
     Above,
+    /// The leaf is about to end.
+    End,
     /// The thread has to end.
     Stop,
 }

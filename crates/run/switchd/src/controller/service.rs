@@ -10,13 +10,14 @@ use sluice_net::agent::messages;
 use sluice_rpc::Caller;
 use sluice_rpc::fields::{self, number, present};
 use sluice_rpc::misanswered;
-use sluice_rpc::{Malformed, shown, v1};
+use sluice_rpc::{Malformed, PeerVersion, shown, v1};
 use sluice_wire::{Endpoint, Generation, Incarnation, Key, TaskType, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, async_trait};
 
+use super::builds::{Builds, ProcessKind};
 use super::handle::RunnerHandle;
 use super::link::Source;
 use super::memory::RackMemory;
@@ -37,6 +38,7 @@ pub(super) struct Service {
     source: Source,
     refused: Arc<Refused>,
     memory: RackMemory,
+    builds: Builds,
 }
 
 /// For a controller above several spines: the spine that this service serves.
@@ -55,7 +57,7 @@ impl Service {
         refused: Arc<Refused>,
         memory: RackMemory,
     ) -> Self {
-        Self { handle, pods, telling, source, refused, memory }
+        Self { handle, pods, telling, source, refused, memory, builds: Builds::default() }
     }
 
     /// Checks that a host's certificate grants the name that it uses, including the name of the server on
@@ -109,6 +111,7 @@ impl Controller for Service {
         &self,
         request: Request<v1::RenewWorkerRequest>,
     ) -> Result<Response<v1::RenewWorkerResponse>, Status> {
+        let said = said(&request);
         let (caller, message) = split(request);
         let hello = self.read(WorkerHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
@@ -116,6 +119,7 @@ impl Controller for Service {
             self.check_own(&caller, &hello.server)?;
         }
         self.check_address(&caller, &hello.name, hello.at)?;
+        self.builds.note(ProcessKind::Worker, &hello.name, &said);
         let answer = match &self.pods {
             Some(pods) => pods.desk.renew_leaf(hello).await?,
             None => self.handle.call(|call| Event::WorkerHello { call, hello }).await?,
@@ -167,10 +171,12 @@ impl Controller for Service {
         &self,
         request: Request<v1::RenewClientRequest>,
     ) -> Result<Response<v1::RenewClientResponse>, Status> {
+        let said = said(&request);
         let (caller, message) = split(request);
         let hello = self.read(ClientHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
         self.check_address(&caller, &hello.name, hello.at)?;
+        self.builds.note(ProcessKind::Client, &hello.name, &said);
         let answer = match &self.pods {
             Some(pods) => pods.desk.renew_client(pods.spine, hello).await?,
             None => self.handle.call(|call| Event::ClientHello { call, hello }).await?,
@@ -197,9 +203,11 @@ impl Controller for Service {
         &self,
         request: Request<v1::RenewServerRequest>,
     ) -> Result<Response<v1::RenewServerResponse>, Status> {
+        let said = said(&request);
         let (caller, message) = split(request);
         let hello = self.read(ServerHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
+        self.builds.note(ProcessKind::Server, &hello.name, &said);
         self.check_address(&caller, &hello.name, hello.at)?;
         let answer = self.handle.call(|call| Event::ServerHello { call, hello }).await?;
         self.handle.standing().answer(answer)
@@ -280,6 +288,7 @@ impl Controller for Service {
         let mut status = status_of(&sight.view, sight.at, counted, &self.refused);
         status.standing = Some(self.handle.standing().read());
         self.memory.add_to(&mut status, self.source.is_apart());
+        status.builds = self.builds.of(self.source.said(), &status);
         Ok(Response::new(status))
     }
 
@@ -290,6 +299,11 @@ impl Controller for Service {
         tokio::spawn(forward(self.telling.listen(), sender));
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
+}
+
+/// What the caller says about its build, as the gate read it.
+fn said<T>(request: &Request<T>) -> PeerVersion {
+    request.extensions().get().cloned().unwrap_or_else(PeerVersion::own)
 }
 
 /// Splits a request into its caller, as the gate found it, and its message.

@@ -47,6 +47,7 @@ pub(super) fn status_of(
         processes: counted.health.into_iter().collect(),
         superseded: counted.superseded,
         standing: None,
+        builds: Vec::new(),
         type_names: type_names.iter().map(v1::TypeName::from).collect(),
     }
 }

@@ -1,5 +1,5 @@
-//! The gate before all services: which roles may make which call. A call that is not listed here requires
-//! an operator.
+//! The gate before all services: which versions a caller has to speak, and which roles may make which call. A
+//! call that is not listed here requires an operator.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
-use sluice_rpc::{Caller, CallerRole};
+use sluice_rpc::{Caller, CallerRole, PeerVersion};
 use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
@@ -34,13 +34,17 @@ impl<S> Gate<S> {
             // The refusal was counted when the connection was accepted.
             return Err(Status::resource_exhausted(full.to_string()));
         }
+        let from = line.map(|line| line.from);
+        let who = || from.map_or_else(|| "a caller".to_owned(), |from| format!("a caller from {from}"));
+        if let Err(status) = PeerVersion::of_headers(request.headers()).check("the caller") {
+            self.refused.log_refusal(Reason::OtherVersion, who(), status.message());
+            return Err(status);
+        }
         if !self.asks_callers {
             return Ok(Caller::Trusted);
         }
         let call = request.uri().path().trim_start_matches('/');
         let shown = line.and_then(|line| line.certificates.as_deref());
-        let from = line.map(|line| line.from);
-        let who = || from.map_or_else(|| "a caller".to_owned(), |from| format!("a caller from {from}"));
         let Some(own) = shown.and_then(<[_]>::first) else {
             let why = "callers have to show a certificate here: give yours, and its key, with --identity";
             self.refused.log_refusal(Reason::NoCertificate, who(), why);
@@ -83,6 +87,12 @@ impl<S> Gate<S> {
     }
 }
 
+/// An answer that says which versions this process speaks.
+fn with_own_version(mut answer: Response<Body>) -> Response<Body> {
+    PeerVersion::put_own(answer.headers_mut());
+    answer
+}
+
 /// The roles of which a caller needs at least one.
 fn roles(call: &str) -> &'static [CallerRole] {
     use CallerRole::{Controller, Host, Operator, Reader};
@@ -123,10 +133,13 @@ where
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         match self.admit(&request) {
             Ok(caller) => {
+                let said = PeerVersion::of_headers(request.headers());
                 request.extensions_mut().insert(caller);
-                Box::pin(self.inner.call(request))
+                request.extensions_mut().insert(said);
+                let answer = self.inner.call(request);
+                Box::pin(async move { answer.await.map(with_own_version) })
             }
-            Err(status) => Box::pin(ready(Ok(status.into_http()))),
+            Err(status) => Box::pin(ready(Ok(with_own_version(status.into_http())))),
         }
     }
 }

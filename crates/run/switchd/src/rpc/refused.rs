@@ -22,6 +22,8 @@ pub(crate) enum Reason {
     NoTls,
     /// The limit on connections is reached.
     Connections,
+    /// The caller speaks no version of the protocol that this process speaks.
+    OtherVersion,
     /// The caller's certificate grants no role.
     NoRole,
     /// The caller's certificate does not grant the role that the call requires.
@@ -39,11 +41,12 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::NoCertificate,
         Self::BadCertificate,
         Self::NoTls,
         Self::Connections,
+        Self::OtherVersion,
         Self::NoRole,
         Self::OtherRole,
         Self::OtherName,
@@ -64,6 +67,7 @@ impl Reason {
             Self::BadCertificate => "bad_certificate",
             Self::NoTls => "no_tls",
             Self::Connections => "connections",
+            Self::OtherVersion => "other_version",
             Self::NoRole => "no_role",
             Self::OtherRole => "other_role",
             Self::OtherName => "other_name",

@@ -7,7 +7,7 @@ use sluice_control::{Arbiter, LeadAnswer, LeadCall};
 use sluice_net::clock::Clock;
 use sluice_rpc::fields::{Malformed, endpoint, present};
 use sluice_rpc::v1::tables_client::TablesClient;
-use sluice_rpc::{Caller, Remote, RenewedChannel, shown, v1};
+use sluice_rpc::{Caller, PeerVersion, Remote, RenewedChannel, shown, v1};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Nanos, Term};
 use tokio::sync::oneshot;
@@ -230,18 +230,26 @@ impl Tables for Service {
 pub(crate) struct RemoteSwitch {
     remote: Remote,
     calls: TablesClient<RenewedChannel>,
+    /// What the switch's process last said about itself, for all clones.
+    said: Arc<Mutex<Option<PeerVersion>>>,
 }
 
 impl RemoteSwitch {
     /// Must be called inside a tokio runtime.
     pub(crate) fn new(remote: Remote) -> Self {
         let calls = TablesClient::new(remote.connect());
-        Self { remote, calls }
+        Self { remote, calls, said: Arc::default() }
+    }
+
+    /// What the switch's process says about itself; `None` before it has answered.
+    pub(crate) fn said(&self) -> Option<PeerVersion> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) async fn describe(&mut self, by: Term) -> Result<(Shape, Endpoint), SwitchdError> {
         let request = v1::DescribeRequest { term: by.0 };
         let answer = self.calls.describe(request).await.map_err(|status| self.failed(&status))?;
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = answer.extensions().get().cloned();
         let answer = answer.into_inner();
         let read = || -> Result<_, Malformed> {
             Ok((present("shape", answer.shape)?.try_into()?, endpoint("at", &answer.at)?))

@@ -58,6 +58,8 @@ pub enum Count {
     HandedDown,
     /// At a leaf: packets that it sent to tell its spine something.
     ToldAbove,
+    /// SUBMITs and JOBs that the switch did not take because it drains; their clients submit them again.
+    NotTaken,
     /// Datagrams that the fault injector lost.
     FaultLost,
     /// Datagrams that the fault injector duplicated.
@@ -68,7 +70,7 @@ pub enum Count {
 
 impl Count {
     /// All counters, in order.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Received,
         Self::Sent,
         Self::Submits,
@@ -92,6 +94,7 @@ impl Count {
         Self::Superseded,
         Self::HandedDown,
         Self::ToldAbove,
+        Self::NotTaken,
         Self::FaultLost,
         Self::FaultDoubled,
         Self::FaultHeld,
@@ -123,6 +126,7 @@ impl Count {
             Self::Superseded => "superseded",
             Self::HandedDown => "handed_down",
             Self::ToldAbove => "told_above",
+            Self::NotTaken => "not_taken",
             Self::FaultLost => "fault_lost",
             Self::FaultDoubled => "fault_doubled",
             Self::FaultHeld => "fault_held",

@@ -38,6 +38,7 @@ impl Count {
             | Self::IpOptions
             | Self::RingBusy
             | Self::CellBroken
+            | Self::NotTaken
             | Self::OffLink => return (MetricFamily::SwitchDropped, Some(self.name())),
         };
         (plain, None)

@@ -60,9 +60,19 @@ pub struct SwitchDriver {
 pub struct SwitchHandle {
     tables: TablePort,
     counters: SwitchCounters,
-    stop: Arc<AtomicBool>,
+    end: Arc<SwitchEnd>,
     waker: Waker,
     local: SocketAddr,
+}
+
+/// How far a switch is with its end.
+#[derive(Debug, Default)]
+struct SwitchEnd {
+    /// New tasks are no longer taken.
+    drains: AtomicBool,
+    /// While it drains: no task is in the switch.
+    rests: AtomicBool,
+    stop: AtomicBool,
 }
 
 impl SwitchDriver {
@@ -176,12 +186,16 @@ impl SwitchDriver {
     /// Handles the last batch and the controller's steps, and sends the resulting packets.
     fn turn(&mut self, now: Nanos) {
         let (inbox, outbox) = self.socket.split();
+        self.plane.takes_tasks = !self.handle.end.drains.load(Ordering::Relaxed);
         self.plane.batch(now, inbox, outbox);
         let refused = self.mailbox.answer(|op| self.plane.table(now, op, outbox));
         self.plane.tally.add_many(Count::Superseded, refused);
         outbox.flush();
         self.plane.tally.socket(&self.socket.counts());
         self.plane.tally.publish(self.plane.program.refusals(), &self.handle.counters);
+        if !self.plane.takes_tasks {
+            self.handle.end.rests.store(self.plane.rests(), Ordering::Relaxed);
+        }
     }
 }
 
@@ -193,8 +207,7 @@ impl SwitchHandle {
 
     /// The handle of a switch at `local` whose thread this waker wakes.
     pub fn beside(tables: TablePort, waker: Waker, local: SocketAddr) -> Self {
-        let (counters, stop) = (SwitchCounters::new(), Arc::new(AtomicBool::new(false)));
-        Self { tables, counters, stop, waker, local }
+        Self { tables, counters: SwitchCounters::new(), end: Arc::default(), waker, local }
     }
 
     /// The sender of table steps.
@@ -214,12 +227,24 @@ impl SwitchHandle {
 
     /// Whether the switch's thread was told to end.
     pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.end.stop.load(Ordering::Relaxed)
+    }
+
+    /// Makes a switch on a socket take no new tasks, and go on with all else. Clients hear nothing of the
+    /// tasks that it does not take, and submit them again to the next life of the switch.
+    pub fn drain(&self) {
+        self.end.drains.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    /// Whether a switch that drains holds no task any more.
+    pub fn rests(&self) -> bool {
+        self.end.rests.load(Ordering::Relaxed)
     }
 
     /// Ends the switch's thread after its present batch.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.end.stop.store(true, Ordering::Relaxed);
         self.waker.wake();
     }
 }

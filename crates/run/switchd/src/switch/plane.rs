@@ -25,6 +25,8 @@ const CLIENT_SETS: usize = 1 << 12;
 pub(super) struct Plane {
     pub(super) program: Box<dyn Program>,
     pub(super) tally: Tally,
+    /// Whether new tasks are taken; they are not while the switch drains.
+    pub(super) takes_tasks: bool,
     slab: Slab,
     writes: Writes,
     /// Whether the bytes of waiting tasks are stored in the slab. They are not if servers hold them or
@@ -54,6 +56,7 @@ impl Plane {
         Self {
             program: config.build(),
             tally: Tally::new(),
+            takes_tasks: true,
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),
             keeps_waiting: config.size.servers == 0 && !config.program.traits().fetches,
@@ -68,6 +71,11 @@ impl Plane {
     /// When the plane has something to do even if nothing arrives.
     pub(super) fn next_due(&self) -> Option<Nanos> {
         if self.again.is_empty() { self.lag.next_due() } else { Some(Nanos(0)) }
+    }
+
+    /// Whether no task waits, recirculates or is delayed. While nothing arrives, this does not change.
+    pub(super) fn rests(&self) -> bool {
+        self.next_due().is_none() && self.program.waiting() == 0
     }
 
     /// Passes delayed packets through the program, in the order of their due times, which are also the
@@ -104,6 +112,9 @@ impl Plane {
                     }
                     None => self.tally.malformed(reason),
                 },
+                Ok((Packet::Submit(_) | Packet::Job(_), _)) if !self.takes_tasks => {
+                    self.tally.add(Count::NotTaken);
+                }
                 Ok((packet, body)) if self.lag.is_none() => {
                     let ages = matches!(packet, Packet::Submit(_) | Packet::Dispatch(_) | Packet::Job(_));
                     let late = if ages { now.since(inbox.received_at(index)) } else { Nanos(0) };

@@ -3,6 +3,7 @@
 mod above;
 mod agent;
 mod cores;
+mod draining;
 mod examples;
 mod fabric;
 mod host_group;

@@ -155,6 +155,11 @@ impl Rack {
         tables.call(vec![op]).expect("the switch runs").remove(0)
     }
 
+    /// The running switch.
+    pub(crate) fn switch(&self) -> SwitchHandle {
+        self.life.as_ref().expect("it runs").switch.clone()
+    }
+
     /// The value of a counter since the switch's last start.
     pub(crate) fn counted(&self, name: &str) -> u64 {
         let life = self.life.as_ref().expect("it runs");

@@ -13,6 +13,11 @@ use crate::switch::ArrivalContext;
 impl Rack<'_> {
     /// A pass of the program, if the switch is up, and its effects.
     pub(crate) fn pass(&mut self, arrival: Arrival, context: ArrivalContext) -> Result<(), String> {
+        let is_new = matches!(arrival, Arrival::Wire { packet: Packet::Submit(_) | Packet::Job(_), .. });
+        if is_new && !self.switch.takes_tasks {
+            self.tell(Party::Switch, context.from, context.task, |_| "not taken: it drains".to_owned());
+            return self.forgets(context.bytes);
+        }
         let now = self.looked();
         match self.switch.pass(now, arrival, &self.scenario, &mut self.oracle)? {
             Some(Verdict::Send { to, packet }) => self.send_out(Address::of(&to), packet, context.bytes),

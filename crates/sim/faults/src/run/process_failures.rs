@@ -12,6 +12,11 @@ use crate::scenario::ProcessFailure;
 /// For how long after the last fault types are mapped to no slice, if workers could not be moved otherwise.
 const CLEARING: Nanos = Nanos::from_millis(5);
 
+/// How long a switch drains at most.
+const DRAIN_LIMIT: Nanos = Nanos::from_millis(3);
+/// How often it looks whether it is empty.
+const DRAIN_LOOKS: Nanos = Nanos::from_micros(20);
+
 impl Rack<'_> {
     pub(crate) fn process_failure(&mut self, process_failure: ProcessFailure) -> Result<(), String> {
         let (who, what) = replay_log::process_failure(&process_failure);
@@ -53,6 +58,7 @@ impl Rack<'_> {
                 self.disconnect_controller();
                 self.after(down_for, Event::SwitchBack);
             }
+            ProcessFailure::SwitchReplaced { back_after } => self.replace_switch(back_after),
             ProcessFailure::ProcessRestart { down_for } => {
                 self.stop_switch();
                 self.controllers.stop();
@@ -94,6 +100,30 @@ impl Rack<'_> {
     fn stop_switch(&mut self) {
         self.switch.stop();
         self.as_former(Self::disconnect_controller);
+    }
+
+    /// The switch begins to drain, if it is up and does not drain already.
+    fn replace_switch(&mut self, back_after: Nanos) {
+        if self.switch.program.is_some() && self.switch.takes_tasks {
+            self.switch.takes_tasks = false;
+            self.switch_drains(back_after, self.world.now + DRAIN_LIMIT);
+        }
+    }
+
+    /// A switch that drains ends once no task waits in it, or at `until`.
+    pub(crate) fn switch_drains(&mut self, back_after: Nanos, until: Nanos) {
+        // It may have been restarted meanwhile.
+        if self.switch.takes_tasks || self.switch.program.is_none() {
+            return;
+        }
+        let waits = self.switch.program.as_ref().is_some_and(|program| program.waiting() > 0);
+        if waits && self.world.now < until {
+            return self.after(DRAIN_LOOKS, Event::SwitchDrains { back_after, until });
+        }
+        self.say(Party::Rack, || format!("the switch has drained; tasks still wait: {waits}"));
+        self.stop_switch();
+        self.disconnect_controller();
+        self.after(back_after, Event::SwitchBack);
     }
 
     pub(crate) fn switch_back(&mut self) {

@@ -1,12 +1,14 @@
 //! The state of a rack as text and as JSON.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use sluice_control::write_labels;
 use sluice_report::table::{NOTHING, Table, digits, time};
+use sluice_rpc::PeerVersion;
 use sluice_rpc::v1::{
-    ClassStatus, Counter, LeadRole, RecentWork, SliceStatus, StandingResponse, StatusResponse,
+    ClassStatus, Counter, LeadRole, ProcessBuild, RecentWork, SliceStatus, StandingResponse, StatusResponse,
 };
 use sluice_support::controller_caller::{link, phase, types_of};
 use sluice_support::findings::findings;
@@ -29,8 +31,29 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let others = [workers, servers(status), clients(status), counters];
     let tables = [&slices].into_iter().chain(&limits).chain(&classes).chain(&others).chain(&refused);
     let tables: Vec<String> = tables.map(Table::to_string).collect();
+    let builds = builds(status);
     let wrong = wrong::text(&findings(status, SystemTime::now()));
-    format!("{head}{}\n{wrong}\n{}", standing(status), tables.join("\n"))
+    format!("{head}{}\n{builds}{wrong}\n{}", standing(status), tables.join("\n"))
+}
+
+/// The builds of the rack's processes in one line: which processes are of each.
+fn builds(status: &StatusResponse) -> String {
+    let mut of: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for process in &status.builds {
+        let ProcessBuild { kind, name, build, oldest, newest } = process;
+        let said = PeerVersion { build: build.clone(), oldest: *oldest, newest: *newest };
+        let who = if name.is_empty() { kind.clone() } else { format!("{kind} {name}") };
+        of.entry(said.to_string()).or_default().push(who);
+    }
+    let mut of = of.into_iter();
+    match (of.next(), of.len()) {
+        (None, _) => String::new(),
+        (Some((build, _)), 0) => format!("all processes are {build}\n"),
+        (Some(first), _) => {
+            let line = |(build, who): (String, Vec<String>)| format!("{build}: {}\n", who.join(", "));
+            [first].into_iter().chain(of).map(line).collect()
+        }
+    }
 }
 
 /// Whether a controller leads its rack.
@@ -370,6 +393,11 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
             json!({ "certificate": end.certificate, "unix_s": end.unix_s })
         }).collect::<Vec<_>>(),
         "types": types.collect::<Vec<_>>(),
+        "builds": status.builds.iter().map(|of| {
+            json!({
+                "kind": of.kind, "name": of.name, "build": of.build, "oldest": of.oldest, "newest": of.newest,
+            })
+        }).collect::<Vec<_>>(),
     })
 }
 

@@ -7,6 +7,7 @@ mod xdp;
 
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use sluice_launcher::parent;
@@ -34,6 +35,9 @@ use sluice_wire::{Epoch, Term};
 use super::{LOOK_EVERY, control_plan, guard, reached_at, with_metrics};
 use crate::args::SwitchArgs;
 use size::size;
+
+/// How often a switch that drains is asked whether it is empty.
+const DRAIN_LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Memory for the payloads of recirculating tasks, if servers hold those of waiting tasks.
 const IN_FLIGHT_BYTES: usize = 1 << 20;
@@ -93,6 +97,9 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
     }
     let stopped = stop.is_asked();
     drop(ready);
+    if stopped && plan.switch.io == Io::Udp {
+        drain(args, &serving, &handle, || switching.is_finished());
+    }
     drop(serving);
     handle.stop();
     switching.join().map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;
@@ -106,6 +113,29 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+/// Lets the tasks leave that are in the switch, for as long as the flags allow. A leaf first tells its spine.
+fn drain(args: &SwitchArgs, serving: &Serving, handle: &SwitchHandle, has_ended: impl Fn() -> bool) {
+    let until = Instant::now() + args.drain_limit;
+    let wait_for = |is_so: &dyn Fn() -> bool| {
+        while !is_so() && !has_ended() && Instant::now() < until {
+            thread::sleep(DRAIN_LOOK_EVERY);
+        }
+    };
+    if let Serving::Leaf(leaf) = serving {
+        leaf.leave();
+        wait_for(&|| leaf.has_left());
+    }
+    handle.drain();
+    wait_for(&|| handle.rests());
+    if !handle.rests() && !args.drain_limit.is_zero() && !has_ended() {
+        let limit = units::span_text(args.drain_limit);
+        print::to_stderr(format_args!(
+            "tasks still wait after {limit} (--drain-limit): the switch ends without them, and their clients \
+             submit them again to its next life"
+        ));
+    }
 }
 
 /// The plan with the flags' changes.

@@ -14,6 +14,7 @@ use super::serving::ServedTask;
 use crate::NetError;
 use crate::clock::Clock;
 use crate::udp::{Socket, Wait};
+use crate::worker::draining::{Drained, warn_out_of_time};
 use crate::worker::engine::{WantedRun, settings as of_worker};
 use crate::worker::metrics::WorkerMeter;
 use crate::worker::report::{Dropped, Served, WorkerReport};
@@ -50,6 +51,7 @@ pub(super) struct LanesEngine {
     /// Why an unregistered lane was refused: the server ends once it has answered the tasks that it holds.
     refused: Option<String>,
     name: String,
+    drain_limit: Nanos,
     dilation: u32,
     cores: usize,
     measures: bool,
@@ -122,6 +124,7 @@ impl LanesEngine {
             runs: Vec::new(),
             refused: None,
             name: options.worker.name.clone(),
+            drain_limit: options.worker.drain_limit,
             dilation: options.worker.dilation.max(1),
             cores: options.cores,
             measures: options.worker.capacity == 0,
@@ -186,7 +189,8 @@ impl LanesEngine {
     /// When the server has something to do if nothing arrives before.
     fn next_step(&self) -> Option<Nanos> {
         let machines = self.machines.iter().filter_map(|lane| lane.deadline(&self.settings));
-        let leaving = self.lanes.iter().filter_map(ServerLane::give_up_at);
+        let now = self.clock.now();
+        let leaving = self.lanes.iter().filter_map(|lane| lane.leaves_at(now));
         let own = [Some(self.look_at), self.behind.dispatcher.next_deadline(), self.socket.next_due()];
         machines.chain(leaving).chain(own.into_iter().flatten()).min()
     }
@@ -431,9 +435,17 @@ impl LanesEngine {
             StopOrder::Nothing if self.refused.is_none() => None,
             StopOrder::Abort => Some(false),
             StopOrder::Nothing | StopOrder::Drain => {
-                let mut all_gone = true;
+                let (mut all_gone, mut held) = (true, None);
                 for (index, lane) in self.lanes.iter_mut().enumerate() {
-                    all_gone &= lane.leave(self.machines.lane(index), &self.settings, now);
+                    match lane.leave(self.machines.lane(index), &self.settings, now) {
+                        Drained::All => {}
+                        Drained::NotYet => all_gone = false,
+                        Drained::OutOfTime(of_lane) => held = Some(held.unwrap_or(0) + of_lane),
+                    }
+                }
+                if let Some(held) = held {
+                    warn_out_of_time(&self.name, self.drain_limit, held);
+                    return Some(false);
                 }
                 all_gone.then_some(true)
             }

@@ -7,9 +7,8 @@ use sluice_wire::{Endpoint, Nanos, payload_bytes_max};
 
 use super::options::LaneServerOptions;
 use crate::udp::Outbox;
-use crate::worker::engine::{
-    Effects, LEAVE_PATIENCE, LoggedRegistration, WantedRun, dilated, remember, settings,
-};
+use crate::worker::draining::{Drained, Draining};
+use crate::worker::engine::{Effects, LoggedRegistration, WantedRun, dilated, remember, settings};
 use crate::worker::recent::RecentMeter;
 
 pub(super) struct ServerLane {
@@ -22,12 +21,9 @@ pub(super) struct ServerLane {
     /// The newest first.
     pub(super) switches: Vec<Endpoint>,
     said: LoggedRegistration,
-    leaving: Option<LaneLeaving>,
-}
-
-struct LaneLeaving {
-    give_up: Nanos,
-    let_go: bool,
+    leaving: Option<Draining>,
+    drain_limit: Nanos,
+    dilation: u32,
 }
 
 impl ServerLane {
@@ -49,6 +45,8 @@ impl ServerLane {
             switches: Vec::new(),
             said: LoggedRegistration::default(),
             leaving: None,
+            drain_limit: worker.drain_limit,
+            dilation: worker.dilation.max(1),
         }
     }
 
@@ -114,24 +112,20 @@ impl ServerLane {
         }
     }
 
-    /// Continues to leave. Returns whether all held tasks are finished and no more can come.
-    pub(super) fn leave(&mut self, machine: &mut Worker, settings: &WorkerSettings, now: Nanos) -> bool {
+    /// Continues to leave.
+    pub(super) fn leave(&mut self, machine: &mut Worker, settings: &WorkerSettings, now: Nanos) -> Drained {
         let Some(leaving) = &mut self.leaving else {
-            machine.leave();
             self.registrar.leave();
-            self.leaving = Some(LaneLeaving { give_up: now + LEAVE_PATIENCE, let_go: false });
-            return false;
+            self.leaving = Some(Draining::begin(now, machine, self.drain_limit));
+            return Drained::NotYet;
         };
-        if !leaving.let_go && now >= leaving.give_up {
-            leaving.let_go = true;
-            machine.left(now, None);
-        }
-        machine.is_done(now, settings)
+        leaving.turn(now, machine, settings, self.effects.fetched_at, self.dilation)
     }
 
-    /// When the lane stops waiting for its leave.
-    pub(super) fn give_up_at(&self) -> Option<Nanos> {
-        self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up)
+    /// When the lane has to look again at its leave.
+    pub(super) fn leaves_at(&self, now: Nanos) -> Option<Nanos> {
+        let leaving = self.leaving.as_ref()?;
+        Some(leaving.next_turn(now, self.effects.fetched_at, self.dilation))
     }
 
     /// Reports the lane's recent work, and how many tasks it refused because their budget was spent, to the
