@@ -17,7 +17,7 @@ use sluice_rpc::RenewedTls;
 
 use crate::assets;
 use crate::door::{check_host, check_origin};
-use crate::racks::RackWatches;
+use crate::shown::Shown;
 use crate::visitor::{Refused, Visitor};
 
 /// The most bytes of a change, and how long they may take.
@@ -54,7 +54,7 @@ type Answer = Response<Full<Bytes>>;
 /// Answers requests.
 pub(crate) struct Desk {
     pub(crate) tls: Option<Arc<RenewedTls>>,
-    pub(crate) watches: Rc<RackWatches>,
+    pub(crate) shown: Rc<Shown>,
 }
 
 impl Desk {
@@ -92,7 +92,7 @@ impl Desk {
         let path = request.uri().path().to_owned();
         let is_change = ["/move", "/map"].contains(&path.as_str());
         match request.method() {
-            &Method::GET | &Method::HEAD if !is_change => self.shown(&path, visitor),
+            &Method::GET | &Method::HEAD if !is_change => self.page(&path, visitor),
             &Method::POST if is_change => {
                 visitor.may_change()?;
                 check_origin(request.headers(), self.tls.is_some())?;
@@ -105,16 +105,15 @@ impl Desk {
         }
     }
 
-    fn shown(&self, path: &str, visitor: &Visitor) -> Result<Answer, Refused> {
+    fn page(&self, path: &str, visitor: &Visitor) -> Result<Answer, Refused> {
         if let Some(asset) = assets::asset(path) {
             return Ok(of(asset.media, asset.parts.concat()));
         }
         if path == "/state.json" {
-            return Ok(of("application/json", self.watches.state(visitor).to_string()));
+            return Ok(of("application/json", self.shown.state(visitor).to_string()));
         }
-        let chart = path.strip_prefix("/charts/").and_then(|rest| rest.strip_suffix(".html"));
-        if let Some(figures) = chart.and_then(|of| self.watches.figures(of)) {
-            return Ok(of("text/html; charset=utf-8", figures));
+        if let Some(piece) = self.shown.piece(path) {
+            return Ok(of("text/html; charset=utf-8", piece));
         }
         Err(Refused::new(StatusCode::NOT_FOUND, "there is no such page: the dashboard is at /"))
     }
@@ -122,10 +121,10 @@ impl Desk {
     async fn changed(&self, path: &str, body: Incoming, visitor: &Visitor) -> Result<Answer, Refused> {
         let done = if path == "/move" {
             let MoveRequest { controller, worker, slice } = read(body).await?;
-            self.watches.move_worker(controller, &worker, &slice).await
+            self.shown.move_worker(controller, &worker, &slice).await
         } else {
             let MapRequest { controller, task_type, slice } = read(body).await?;
-            self.watches.map_type(controller, &task_type, slice.as_deref()).await
+            self.shown.map_type(controller, &task_type, slice.as_deref()).await
         };
         let who = visitor.name().unwrap_or("somebody on this machine");
         match done {

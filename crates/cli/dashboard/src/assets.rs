@@ -23,6 +23,7 @@ const ASSETS: &[Asset] = &[
     Asset { path: "/server.js", media: JS, parts: &[include_str!("page/server.js")] },
     Asset { path: "/elements.js", media: JS, parts: &[include_str!("page/elements.js")] },
     Asset { path: "/rack.js", media: JS, parts: &[include_str!("page/rack.js")] },
+    Asset { path: "/document.js", media: JS, parts: &[include_str!("page/document.js")] },
     Asset { path: "/events.js", media: JS, parts: &[include_str!("page/events.js")] },
     Asset { path: "/changes.js", media: JS, parts: &[include_str!("page/changes.js")] },
     Asset { path: "/units.js", media: JS, parts: &[include_str!("page/units.js")] },

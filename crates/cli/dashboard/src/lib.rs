@@ -11,11 +11,14 @@
 
 mod answer;
 mod assets;
+mod document;
 mod door;
 mod port;
 mod racks;
+mod shown;
 mod visitor;
 
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 
@@ -29,7 +32,7 @@ use tokio::task::LocalSet;
 
 pub use port::DashboardPort;
 
-use racks::RackWatches;
+use shown::Prepared;
 
 /// The most controllers that one page watches.
 pub const CONTROLLERS_MAX: usize = 64;
@@ -45,6 +48,10 @@ pub enum Watched {
         /// The load and the events of a rack that this process runs.
         board: Option<Board>,
     },
+    /// The study in a folder, as it grows.
+    Study(PathBuf),
+    /// Two results beside each other: files, or their folders.
+    Results([PathBuf; 2]),
 }
 
 /// A page that is served; dropping it ends that.
@@ -59,15 +66,9 @@ impl Dashboard {
     /// Serves the page on a thread of its own.
     ///
     /// # Errors
-    /// More controllers than [`CONTROLLERS_MAX`]; a system that has no thread left.
+    /// More controllers than [`CONTROLLERS_MAX`]; results that cannot be read; a system that has no thread left.
     pub fn start(port: DashboardPort, watched: Watched) -> Outcome<Self> {
-        let Watched::Racks { controllers, .. } = &watched;
-        if controllers.len() > CONTROLLERS_MAX {
-            return Err(Failure::bad_input(format!(
-                "{} controllers are too many for one page, which watches {CONTROLLERS_MAX}: start several",
-                controllers.len()
-            )));
-        }
+        let prepared = Prepared::of(watched)?;
         let failed = |why: std::io::Error| {
             let helps = advice(Attempt::Thread, &why);
             Failure::broken(format!("cannot start the dashboard's thread: {why}; {helps}"))
@@ -76,9 +77,7 @@ impl Dashboard {
         let (stop, stopped) = oneshot::channel::<()>();
         let run = move || {
             let serving = async {
-                let Watched::Racks { title, controllers, board } = watched;
-                let watches = Rc::new(RackWatches::start(title, controllers, board));
-                tokio::task::spawn_local(port.serve(watches));
+                tokio::task::spawn_local(port.serve(Rc::new(prepared.show())));
                 // Dropping the sender stops the thread, with all that it serves, as a message does.
                 stopped.await.ok();
             };

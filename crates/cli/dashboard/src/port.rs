@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::answer::Desk;
-use crate::racks::RackWatches;
+use crate::shown::Shown;
 use crate::visitor::Visitor;
 
 /// How many connections are served at once; a browser opens up to six for a page.
@@ -89,7 +89,7 @@ impl DashboardPort {
     }
 
     /// Serves the page until it is dropped.
-    pub(crate) async fn serve(self, watches: Rc<RackWatches>) {
+    pub(crate) async fn serve(self, shown: Rc<Shown>) {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
             Err(why) => return tracing::error!("the dashboard is not served on {}: {why}", self.local),
@@ -97,7 +97,7 @@ impl DashboardPort {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let unknown = Arc::new(Semaphore::new(UNKNOWN_MAX));
         let (tls, local, asks_visitors) = (self.tls, self.local, self.asks_visitors);
-        let desk = Rc::new(Desk { tls: tls.clone(), watches });
+        let desk = Rc::new(Desk { tls: tls.clone(), shown });
         loop {
             let Ok((stream, from)) = listener.accept().await else {
                 sleep(PAUSE).await;

@@ -78,7 +78,8 @@ Words:
 pub(crate) const DASHBOARD: &str = "\
 Examples:
   sluice dashboard                       # then open http://127.0.0.1:7410/ in a browser
-  sluice dashboard --listen 127.0.0.1:8000";
+  sluice dashboard --listen 127.0.0.1:8000
+  sluice dashboard --study out/mine      # of a study that is run with --out out/mine";
 
 pub(crate) const MOVE: &str = "\
 Examples:

@@ -1,7 +1,9 @@
-//! Two studies beside each other: their panels in the same pictures, and a table of what differs, point by
-//! point. Panels, policies and rates that only one of them has are shown too.
+//! Two results beside each other. Of two studies: their panels in the same pictures, and a table of
+//! what differs, point by point; panels, policies and rates that only one of them has are shown too. Of two
+//! loads: their tasks and times, type by type.
 
-use sluice_outcome::study::{Estimate, Metric, Panel, Point, Series, StudyOutcome};
+use serde_json::Value;
+use sluice_outcome::study::{Estimate, Metric, Panel, Point, Series, StudyOutcome, Unit};
 
 use super::html::{Html, tag};
 use super::series_style::SeriesStyles;
@@ -18,6 +20,78 @@ pub fn beside(one: (&str, &StudyOutcome), other: (&str, &StudyOutcome)) -> Strin
         differences(&mut html, &of.id, one, other);
     }
     html.into_string()
+}
+
+/// A piece of a page about two loads, each the JSON of a `result.json` with the name that it has there.
+pub fn beside_loads(one: (&str, &Value), other: (&str, &Value)) -> String {
+    let mut html = Html::new();
+    let both = [one, other];
+    let columns = ["", one.0, other.0];
+    table(&mut html, "Settings", &columns, |html| {
+        for key in ["name", "policy", "workers", "offered_per_s", "length_s", "dilation", "seed", "passed"] {
+            let cells = both.map(|(_, result)| plain(&result[key]));
+            pair(html, key, &columns, &cells);
+        }
+    });
+    for name in types_of_both(both) {
+        let found = both.map(|(_, result)| kind(result, &name));
+        table(&mut html, &format!("Tasks of type {name}"), &columns, |html| {
+            for key in ["sent", "replied", "failed", "refused", "unknown", "lost"] {
+                pair(
+                    html,
+                    key,
+                    &columns,
+                    &found.map(|kind| kind.map_or_else(nothing, |kind| plain(&kind["tasks"][key]))),
+                );
+            }
+            for (key, word) in [
+                ("latency_ns", "latency"),
+                ("slowdown", "slowdown"),
+                ("switch_wait_ns", "wait in the switch"),
+            ] {
+                for part in ["p50", "p99", "p999"] {
+                    let unit = if key == "slowdown" { Unit::Ratio } else { Unit::Ns };
+                    let value = |kind: Option<&Value>| kind.and_then(|kind| kind[key][part].as_f64());
+                    let told =
+                        found.map(|kind| value(kind).map_or_else(nothing, |of| show::quantity(of, unit)));
+                    pair(html, &format!("{word}, {part}"), &columns, &told);
+                }
+            }
+        });
+    }
+    html.into_string()
+}
+
+fn types_of_both(both: [(&str, &Value); 2]) -> Vec<String> {
+    let all = both.into_iter().flat_map(|(_, result)| result["types"].as_array().into_iter().flatten());
+    let mut names: Vec<String> = Vec::new();
+    for name in all.filter_map(|kind| kind["name"].as_str()) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+fn kind<'r>(result: &'r Value, name: &str) -> Option<&'r Value> {
+    result["types"].as_array()?.iter().find(|kind| kind["name"] == name)
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => nothing(),
+        Value::String(text) => text.clone(),
+        Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn pair(html: &mut Html, name: &str, columns: &[&str; 3], values: &[String; 2]) {
+    row(html, |html| {
+        html.leaf(tag("th").with("scope", "row").with("role", "rowheader"), name);
+        cell(html, columns[1], &values[0]);
+        cell(html, columns[2], &values[1]);
+    });
 }
 
 /// The settings in which two studies may differ.

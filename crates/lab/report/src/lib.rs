@@ -24,7 +24,7 @@ mod verdicts;
 
 use sluice_outcome::study::StudyOutcome;
 
-pub use beside::beside;
+pub use beside::{beside, beside_loads};
 pub use chart::{RunningChart, RunningLine};
 pub use csv::csv;
 pub use decided::decided;

@@ -1,6 +1,7 @@
 // The page: asks its dashboard once a second, shows what it says, and says so when it says nothing.
 
 import * as changes from "./changes.js";
+import { Report } from "./document.js";
 import { KeyedTable, element, setText, show } from "./elements.js";
 import { Events, Speaker } from "./events.js";
 import { Rack, overviewRow } from "./rack.js";
@@ -16,12 +17,15 @@ const place = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const main = place("main");
 const speaker = new Speaker(place("news"));
 const events = new Events();
+const report = new Report();
 /** @type {Rack[]} */
 let racks = [];
 let shown = 0;
 /** Since when the dashboard is silent, if it is. @type {number | null} */
 let silentSince = null;
 let wasSilent = new Set();
+let isAsking = false;
+let isDrawing = false;
 
 const overview = new KeyedTable("Racks and spines", [
   { name: "name" },
@@ -70,11 +74,6 @@ window.addEventListener("hashchange", () => {
   ask();
   draw();
 });
-ask();
-setInterval(ask, STATE_EVERY_MS);
-setInterval(draw, CHARTS_EVERY_MS);
-
-let isAsking = false;
 /** Asks for the state and shows it. */
 async function ask() {
   if (isAsking) {
@@ -124,6 +123,14 @@ function set(state) {
   const who = state.visitor.name === null ? "" : ` You are ${state.visitor.name}.`;
   const may = state.visitor.may_change ? "" : " You may look; changes take an operator.";
   setText(place("made"), `Asked at ${clock(state.at_unix_ms)}, once a second.${who}${may}`);
+  if (state.document !== null) {
+    setText(place("made"), `Looked at ${clock(state.at_unix_ms)}, once a second.`);
+    if (!report.section.isConnected) {
+      main.replaceChildren(report.section);
+    }
+    report.set(state.document).catch(lose);
+    return;
+  }
   if (racks.length !== state.racks.length) {
     racks = state.racks.map((_, number) => new Rack(number));
     const several = racks.length > 1 ? [overviewSection] : [];
@@ -189,7 +196,6 @@ function select() {
   racks.forEach((rack, number) => show(rack.section, number === shown));
 }
 
-let isDrawing = false;
 /** Fetches the charts of what is shown. */
 async function draw() {
   if (isDrawing || document.hidden || silentSince !== null) {
@@ -199,7 +205,7 @@ async function draw() {
   try {
     await racks[shown]?.draw();
     if (!loadSection.hidden && loadSection.isConnected) {
-      loadCharts.replaceChildren(...(await server.figures("load")));
+      loadCharts.replaceChildren(...(await server.piece("/charts/load.html")));
     }
   } catch {
     // The state says what is wrong; the charts stay as they are.
@@ -207,3 +213,7 @@ async function draw() {
     isDrawing = false;
   }
 }
+
+ask();
+setInterval(ask, STATE_EVERY_MS);
+setInterval(draw, CHARTS_EVERY_MS);

@@ -109,7 +109,7 @@ export class Rack {
 
   /** Fetches the charts anew. */
   async draw() {
-    const figures = await server.figures(this.number);
+    const figures = await server.piece(`/charts/${this.number}.html`);
     this.charts.replaceChildren(...figures);
   }
 

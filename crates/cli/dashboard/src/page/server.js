@@ -28,7 +28,8 @@
  *   unknown: number, outstanding: number, types: LoadType[] }} LoadState
  * @typedef {{ schema: string, title: string, version: string, at_unix_ms: number,
  *   visitor: { name: string | null, may_change: boolean }, asked_every_ms: number, racks: RackState[],
- *   load: LoadState | null, events: EventState[] }} DashboardState
+ *   load: LoadState | null, events: EventState[], document: { version: string, complete: boolean | null,
+ *   grew_ago_ms: number | null, why: string | null } | null }} DashboardState
  */
 
 /** How long an answer may take. */
@@ -49,14 +50,14 @@ export async function state() {
 }
 
 /**
- * The figures of a rack, by its number, or of the load.
- * @param {number | "load"} of
+ * The elements of a piece of HTML.
+ * @param {string} path
  * @returns {Promise<Element[]>}
  */
-export async function figures(of) {
-  const answer = await asked(`/charts/${of}.html`);
+export async function piece(path) {
+  const answer = await asked(path);
   const made = new DOMParser().parseFromString(await answer.text(), "text/html");
-  return [...made.body.children].map((figure) => document.adoptNode(figure));
+  return [...made.body.children].map((one) => document.adoptNode(one));
 }
 
 /**

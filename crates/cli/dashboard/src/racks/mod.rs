@@ -19,7 +19,8 @@ use sluice_support::fail::{Failure, Outcome};
 use sluice_support::rack_change::{self, ChangeDone};
 use tokio::time::sleep;
 
-use crate::visitor::Visitor;
+pub(crate) use events::{EVENTS_MAX, unix_ms};
+
 use events::RackEvents;
 use load::LoadHistory;
 use watch::RackWatch;
@@ -57,9 +58,13 @@ impl RackWatches {
         Self { title, racks, events, board, load }
     }
 
-    /// Everything that the page shows but charts.
-    pub(crate) fn state(&self, visitor: &Visitor) -> Value {
-        state::state(self, visitor)
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The racks, the load, and the events.
+    pub(crate) fn to_json(&self) -> [Value; 3] {
+        state::state(self)
     }
 
     /// The figures of a rack, by its number, or of the `load`.

@@ -1,33 +1,20 @@
-//! `state.json`: all that the page shows but its charts, as `schemas/dashboard.v1.json` describes it.
+//! What `state.json` says of racks.
 
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use sluice_support::status_json;
 
-use super::events::{EVENTS_MAX, unix_ms};
+use super::RackWatches;
+use super::events::unix_ms;
 use super::names::{self, RackKind};
 use super::watch::RackWatch;
-use super::{ASK_EVERY, RackWatches, SAMPLES_MAX};
-use crate::visitor::Visitor;
 
-pub(super) fn state(all: &RackWatches, visitor: &Visitor) -> Value {
+/// The racks, the load, and the events.
+pub(super) fn state(all: &RackWatches) -> [Value; 3] {
     let names = names::names(&all.racks);
     let racks = all.racks.iter().zip(&names).map(|(rack, name)| rack_json(all, rack, name));
-    json!({
-        "schema": "sluice.dashboard.v1",
-        "title": all.title,
-        "version": env!("CARGO_PKG_VERSION"),
-        "at_unix_ms": unix_ms(SystemTime::now()),
-        "visitor": { "name": visitor.name(), "may_change": visitor.may_change().is_ok() },
-        "asked_every_ms": ASK_EVERY.as_millis() as u64,
-        "samples_kept": SAMPLES_MAX,
-        "events_kept": EVENTS_MAX,
-        "racks": racks.collect::<Vec<_>>(),
-        "load": all.load.borrow().to_json(),
-        "events": all.events.borrow().to_json(),
-    })
+    [racks.collect(), all.load.borrow().to_json(), all.events.borrow().to_json()]
 }
 
 fn rack_json(all: &RackWatches, rack: &Rc<RackWatch>, name: &str) -> Value {

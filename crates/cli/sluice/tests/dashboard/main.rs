@@ -166,7 +166,7 @@ fn the_page_fits_three_widths_and_is_heard_as_tables_with_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(mut shown) = Shown::start(folder.path()) else { return };
     let browser = &mut shown.browser;
-    browser.wait_for("document.querySelectorAll('figure svg').length === 4");
+    browser.wait_for("document.querySelectorAll('figure svg.chart').length === 4");
     for (width, height) in WIDTHS {
         browser.set_size(width, height);
         let wide = browser.value("document.documentElement.scrollWidth");

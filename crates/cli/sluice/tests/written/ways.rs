@@ -94,6 +94,7 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
         | "write" | "resources" | "policies" | "doctor" | "report" => Way::Alone(WELL),
         "reproduce" if line.has("--list") => Way::Alone(WELL),
         "reproduce" if line.has("--live") => Way::Alone(GATES),
+        "dashboard" => Way::Elsewhere("serves a page until Ctrl-C; tests/dashboard starts and ends it"),
         "reproduce" => Way::Begun,
         "up" if line.has("--sweep") => Way::Alone(GATES),
         "up" => Way::Alone(GATES),
