@@ -32,6 +32,13 @@ let tell = () => {};
 let isBusy = false;
 
 cancel.addEventListener("click", () => dialog.close());
+// Browsers differ in what Enter does on a list of choices.
+select.addEventListener("keydown", (event) => {
+  if (event.key === "Enter") {
+    event.preventDefault();
+    form.requestSubmit();
+  }
+});
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (isBusy) {

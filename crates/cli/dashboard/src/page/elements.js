@@ -61,7 +61,8 @@ export class KeyedTable {
     this.caption = element("caption", {}, caption);
     // On narrow screens rows are cards, which would take the table's roles away.
     const heading = (/** @type {Column} */ column) => {
-      const cell = element("th", { scope: "col", role: "columnheader" }, column.name);
+      const name = column.name === "" ? element("span", { class: "unseen" }, "change") : column.name;
+      const cell = element("th", { scope: "col", role: "columnheader" }, name);
       cell.classList.toggle("right", column.right === true);
       return cell;
     };

@@ -37,8 +37,8 @@ pub struct ServerTls {
     certificate: Pem,
     key: Pem,
     clients: Option<Pem>,
-    /// What the server speaks.
-    protocol: &'static [u8],
+    /// Whether the server speaks HTTP/1.1 instead of gRPC's HTTP/2.
+    is_for_pages: bool,
 }
 
 impl ServerTls {
@@ -49,7 +49,7 @@ impl ServerTls {
             certificate: Pem::given("the server's certificate", certificate),
             key: Pem::given("the server's key", key),
             clients: None,
-            protocol: ALPN_H2,
+            is_for_pages: false,
         }
     }
 
@@ -63,14 +63,14 @@ impl ServerTls {
             certificate: Pem::read("certificate", certificate)?,
             key: Pem::read("key", key)?,
             clients: clients.map(|path| Pem::read("client authority", path)).transpose()?,
-            protocol: ALPN_H2,
+            is_for_pages: false,
         })
     }
 
     /// Serves pages (HTTP/1.1) instead of gRPC.
     #[must_use]
     pub fn for_pages(self) -> Self {
-        Self { protocol: ALPN_HTTP_1, ..self }
+        Self { is_for_pages: true, ..self }
     }
 
     /// Accepts only callers whose certificate this authority signed, or who show this certificate itself.
@@ -103,7 +103,7 @@ impl ServerTls {
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_single_cert(chain, key).map_err(|why| self.key.wrong(why::of(&why)))?;
-        config.alpn_protocols.push(self.protocol.to_vec());
+        config.alpn_protocols.push(if self.is_for_pages { ALPN_HTTP_1 } else { ALPN_H2 }.to_vec());
         // No session resumption: a caller that reconnects must show its certificate again, which may have
         // ended meanwhile.
         config.session_storage = Arc::new(NoServerSessionStorage {});
