@@ -17,8 +17,8 @@ use sluice_rpc::RenewedTls;
 
 use crate::assets;
 use crate::door::{check_host, check_origin};
-use crate::shown::Shown;
-use crate::visitor::{Refused, Visitor};
+use crate::shown::ShownPage;
+use crate::visitor::{PageRefusal, Visitor};
 
 /// The most bytes of a change, and how long they may take.
 const BODY_BYTES_MAX: usize = 4 * 1_024;
@@ -54,7 +54,7 @@ type Answer = Response<Full<Bytes>>;
 /// Answers requests.
 pub(crate) struct Desk {
     pub(crate) tls: Option<Arc<RenewedTls>>,
-    pub(crate) shown: Rc<Shown>,
+    pub(crate) shown: Rc<ShownPage>,
 }
 
 impl Desk {
@@ -86,7 +86,7 @@ impl Desk {
         answer
     }
 
-    async fn answered(&self, request: Request<Incoming>, visitor: &Visitor) -> Result<Answer, Refused> {
+    async fn answered(&self, request: Request<Incoming>, visitor: &Visitor) -> Result<Answer, PageRefusal> {
         check_host(request.headers(), self.tls.as_deref())?;
         visitor.may_look()?;
         let path = request.uri().path().to_owned();
@@ -98,14 +98,14 @@ impl Desk {
                 check_origin(request.headers(), self.tls.is_some())?;
                 self.changed(&path, request.into_body(), visitor).await
             }
-            _ => Err(Refused::new(
+            _ => Err(PageRefusal::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "the page is read with GET or HEAD, and /move and /map take POST",
             )),
         }
     }
 
-    fn page(&self, path: &str, visitor: &Visitor) -> Result<Answer, Refused> {
+    fn page(&self, path: &str, visitor: &Visitor) -> Result<Answer, PageRefusal> {
         if let Some(asset) = assets::asset(path) {
             return Ok(of(asset.media, asset.parts.concat()));
         }
@@ -115,10 +115,10 @@ impl Desk {
         if let Some(piece) = self.shown.piece(path) {
             return Ok(of("text/html; charset=utf-8", piece));
         }
-        Err(Refused::new(StatusCode::NOT_FOUND, "there is no such page: the dashboard is at /"))
+        Err(PageRefusal::new(StatusCode::NOT_FOUND, "there is no such page: the dashboard is at /"))
     }
 
-    async fn changed(&self, path: &str, body: Incoming, visitor: &Visitor) -> Result<Answer, Refused> {
+    async fn changed(&self, path: &str, body: Incoming, visitor: &Visitor) -> Result<Answer, PageRefusal> {
         let done = if path == "/move" {
             let MoveRequest { controller, worker, slice } = read(body).await?;
             self.shown.move_worker(controller, &worker, &slice).await
@@ -133,23 +133,23 @@ impl Desk {
                 let warning = done.warning.map_or_else(String::new, |warning| format!("; {warning}"));
                 Ok(of(PLAIN, format!("{}{warning}\n", done.text)))
             }
-            Err(why) => Err(Refused::new(StatusCode::CONFLICT, why.to_string())),
+            Err(why) => Err(PageRefusal::new(StatusCode::CONFLICT, why.to_string())),
         }
     }
 }
 
-async fn read<T: DeserializeOwned>(body: Incoming) -> Result<T, Refused> {
+async fn read<T: DeserializeOwned>(body: Incoming) -> Result<T, PageRefusal> {
     let whole = Limited::new(body, BODY_BYTES_MAX).collect();
     let whole = tokio::time::timeout(BODY_PATIENCE, whole).await;
-    let whole =
-        whole.map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "the change did not come in time"))?;
+    let whole = whole
+        .map_err(|_| PageRefusal::new(StatusCode::REQUEST_TIMEOUT, "the change did not come in time"))?;
     let whole = whole.map_err(|why| {
         let why = format!("the change cannot be read: {why}; it has at most {BODY_BYTES_MAX} bytes");
-        Refused::new(StatusCode::PAYLOAD_TOO_LARGE, why)
+        PageRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, why)
     })?;
     serde_json::from_slice(&whole.to_bytes()).map_err(|why| {
         let why = sluice_units::shown(&format!("{why}"));
-        Refused::new(StatusCode::BAD_REQUEST, format!("the change is not what is taken here: {why}"))
+        PageRefusal::new(StatusCode::BAD_REQUEST, format!("the change is not what is taken here: {why}"))
     })
 }
 

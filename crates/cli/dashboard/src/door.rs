@@ -8,16 +8,16 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
 use sluice_rpc::RenewedTls;
 
-use crate::visitor::Refused;
+use crate::visitor::PageRefusal;
 
 /// Where a browser says from which page a request comes.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Checks that the request calls the page by a name of this machine's loopback, or by one in its
 /// certificate.
-pub(crate) fn check_host(headers: &HeaderMap, tls: Option<&RenewedTls>) -> Result<(), Refused> {
+pub(crate) fn check_host(headers: &HeaderMap, tls: Option<&RenewedTls>) -> Result<(), PageRefusal> {
     let host = one(headers, &HOST).ok_or_else(|| {
-        Refused::new(StatusCode::BAD_REQUEST, "a request has one Host: the name or address of this page")
+        PageRefusal::new(StatusCode::BAD_REQUEST, "a request has one Host: the name or address of this page")
     })?;
     let name = without_port(host);
     let is_ours = match tls {
@@ -33,18 +33,18 @@ pub(crate) fn check_host(headers: &HeaderMap, tls: Option<&RenewedTls>) -> Resul
     };
     let host = sluice_units::shown(host);
     let why = format!("this page is not called {host}: call it by {by}");
-    Err(Refused::new(StatusCode::MISDIRECTED_REQUEST, why))
+    Err(PageRefusal::new(StatusCode::MISDIRECTED_REQUEST, why))
 }
 
 /// Checks that a change comes from the page itself, or from a program that is no browser.
-pub(crate) fn check_origin(headers: &HeaderMap, is_tls: bool) -> Result<(), Refused> {
+pub(crate) fn check_origin(headers: &HeaderMap, is_tls: bool) -> Result<(), PageRefusal> {
     let scheme = if is_tls { "https" } else { "http" };
     let own = one(headers, &HOST).map(|host| format!("{scheme}://{host}"));
     let from_elsewhere = headers.contains_key(ORIGIN) && one(headers, &ORIGIN) != own.as_deref()
         || headers.contains_key(FETCH_SITE) && one(headers, &FETCH_SITE) != Some("same-origin");
     if from_elsewhere {
         let why = "a change has to come from this page itself, and this one comes from another";
-        return Err(Refused::new(StatusCode::FORBIDDEN, why));
+        return Err(PageRefusal::new(StatusCode::FORBIDDEN, why));
     }
     // A form of another page cannot send this type.
     let is_json = one(headers, &CONTENT_TYPE)
@@ -54,7 +54,7 @@ pub(crate) fn check_origin(headers: &HeaderMap, is_tls: bool) -> Result<(), Refu
         return Ok(());
     }
     let why = "a change is JSON: send it with Content-Type: application/json";
-    Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
+    Err(PageRefusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
 }
 
 /// The value of a header that is there once.

@@ -17,13 +17,11 @@ mod port;
 mod racks;
 mod shown;
 mod visitor;
+mod watched;
 
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 
-use sluice_rpc::Remote;
-use sluice_support::board::Board;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_system::{Attempt, advice};
 use tokio::runtime::Builder;
@@ -31,28 +29,9 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 pub use port::DashboardPort;
+pub use watched::{CONTROLLERS_MAX, Watched};
 
 use shown::Prepared;
-
-/// The most controllers that one page watches.
-pub const CONTROLLERS_MAX: usize = 64;
-
-/// What a page shows.
-pub enum Watched {
-    /// Racks, and spines above them.
-    Racks {
-        /// The title of the page.
-        title: String,
-        /// One for each rack and spine.
-        controllers: Vec<Remote>,
-        /// The load and the events of a rack that this process runs.
-        board: Option<Board>,
-    },
-    /// The study in a folder, as it grows.
-    Study(PathBuf),
-    /// Two results beside each other: files, or their folders.
-    Results([PathBuf; 2]),
-}
 
 /// A page that is served; dropping it ends that.
 #[derive(Debug)]
@@ -66,7 +45,7 @@ impl Dashboard {
     /// Serves the page on a thread of its own.
     ///
     /// # Errors
-    /// More controllers than [`CONTROLLERS_MAX`]; results that cannot be read; a system that has no thread left.
+    /// More controllers than [`CONTROLLERS_MAX`]; results that cannot be read; a system without a thread.
     pub fn start(port: DashboardPort, watched: Watched) -> Outcome<Self> {
         let prepared = Prepared::of(watched)?;
         let failed = |why: std::io::Error| {

@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::answer::Desk;
-use crate::shown::Shown;
+use crate::shown::ShownPage;
 use crate::visitor::Visitor;
 
 /// How many connections are served at once; a browser opens up to six for a page.
@@ -89,7 +89,7 @@ impl DashboardPort {
     }
 
     /// Serves the page until it is dropped.
-    pub(crate) async fn serve(self, shown: Rc<Shown>) {
+    pub(crate) async fn serve(self, shown: Rc<ShownPage>) {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
             Err(why) => return tracing::error!("the dashboard is not served on {}: {why}", self.local),
@@ -130,7 +130,8 @@ fn check_reach(at: SocketAddr, is_tls: bool, asks_visitors: bool) -> Outcome<()>
                   --client-ca, or listen on 127.0.0.1";
     let why = if is_tls { "to visitors that show no certificate" } else { "without TLS" };
     Err(Failure::bad_input(format!(
-        "cannot serve the dashboard on {at} {why}: whoever reaches it could read and change everything; {needed}"
+        "cannot serve the dashboard on {at} {why}: whoever reaches it could read and change \
+         everything; {needed}"
     )))
 }
 

@@ -11,7 +11,7 @@ use sluice_support::rack_change::ChangeDone;
 use crate::document::DocumentWatch;
 use crate::racks::{ASK_EVERY, EVENTS_MAX, RackWatches, SAMPLES_MAX, unix_ms};
 use crate::visitor::Visitor;
-use crate::{CONTROLLERS_MAX, Watched};
+use crate::watched::{CONTROLLERS_MAX, Watched};
 
 /// What a page will show, checked before its thread starts.
 pub(crate) enum Prepared {
@@ -20,7 +20,7 @@ pub(crate) enum Prepared {
 }
 
 /// What a page shows.
-pub(crate) enum Shown {
+pub(crate) enum ShownPage {
     Racks(RackWatches),
     Document(DocumentWatch),
 }
@@ -30,7 +30,8 @@ impl Prepared {
         match watched {
             Watched::Racks { controllers, .. } if controllers.len() > CONTROLLERS_MAX => {
                 Err(Failure::bad_input(format!(
-                    "{} controllers are too many for one page, which watches {CONTROLLERS_MAX}: start several",
+                    "{} controllers are too many for one page, which watches {CONTROLLERS_MAX}: \
+                     start several",
                     controllers.len()
                 )))
             }
@@ -41,17 +42,17 @@ impl Prepared {
     }
 
     /// Begins to look. Must be called inside a [`LocalSet`](tokio::task::LocalSet).
-    pub(crate) fn show(self) -> Shown {
+    pub(crate) fn show(self) -> ShownPage {
         match self {
             Self::Racks { title, controllers, board } => {
-                Shown::Racks(RackWatches::start(title, controllers, board))
+                ShownPage::Racks(RackWatches::start(title, controllers, board))
             }
-            Self::Document(document) => Shown::Document(document),
+            Self::Document(document) => ShownPage::Document(document),
         }
     }
 }
 
-impl Shown {
+impl ShownPage {
     /// `state.json`: all that the page shows but its charts, as `schemas/dashboard.v1.json` describes it.
     pub(crate) fn state(&self, visitor: &Visitor) -> Value {
         let (title, [racks, load, events], document) = match self {

@@ -17,12 +17,12 @@ pub(crate) struct Visitor {
 
 /// Why something is not answered: the status, and a line for the visitor.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct PageRefusal {
     pub(crate) status: StatusCode,
     pub(crate) why: String,
 }
 
-impl Refused {
+impl PageRefusal {
     pub(crate) fn new(status: StatusCode, why: impl Into<String>) -> Self {
         Self { status, why: why.into() }
     }
@@ -52,24 +52,24 @@ impl Visitor {
     }
 
     /// Whether the visitor may look.
-    pub(crate) fn may_look(&self) -> Result<(), Refused> {
+    pub(crate) fn may_look(&self) -> Result<(), PageRefusal> {
         self.needs(&[CallerRole::Reader, CallerRole::Operator], "this page")
     }
 
     /// Whether the visitor may change the rack.
-    pub(crate) fn may_change(&self) -> Result<(), Refused> {
+    pub(crate) fn may_change(&self) -> Result<(), PageRefusal> {
         self.needs(&[CallerRole::Operator], "a change")
     }
 
-    fn needs(&self, needed: &[CallerRole], what: &str) -> Result<(), Refused> {
+    fn needs(&self, needed: &[CallerRole], what: &str) -> Result<(), PageRefusal> {
         if let Caller::Known { certificate: None, .. } = &self.caller {
             let why = "visitors have to show a certificate here: add yours, with its key, to the browser (a \
                        .p12 file), with the role reader or operator";
-            return Err(Refused::new(StatusCode::UNAUTHORIZED, why));
+            return Err(PageRefusal::new(StatusCode::UNAUTHORIZED, why));
         }
         if self.ends.is_some_and(|end| end < SystemTime::now()) {
             let why = "the certificate that the browser shows has ended: give it a new one";
-            return Err(Refused::new(StatusCode::UNAUTHORIZED, why));
+            return Err(PageRefusal::new(StatusCode::UNAUTHORIZED, why));
         }
         let roles = self.caller.roles();
         if needed.iter().any(|role| roles.contains(role)) {
@@ -84,6 +84,6 @@ impl Visitor {
         };
         let (needed, caller) = (words(needed, " or "), &self.caller);
         let why = format!("{what} takes a certificate with the role {needed}, and {caller} {has}");
-        Err(Refused::new(StatusCode::FORBIDDEN, why))
+        Err(PageRefusal::new(StatusCode::FORBIDDEN, why))
     }
 }

@@ -2,12 +2,14 @@
 
 mod served;
 
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 
 use serde_json::Value;
 use served::{Heard, answer, asked, request, served};
-use sluice_dashboard::DashboardPort;
+use sluice_dashboard::{Dashboard, DashboardPort, Watched};
 use sluice_rpc::ServerTls;
 
 /// How many connections are served at once, as the manual says.
@@ -28,10 +30,9 @@ fn the_page_loads_nothing_but_its_own_files_and_each_is_there() {
         {
             assert!(got.head.contains(header), "{path}: {header}: {}", got.head);
         }
-        assert!(!got.body.contains("://") || path.ends_with(".svg"), "{path} names another host");
+        assert!(!got.body.contains("://") || is_file(&path, &["svg"]), "{path} names another host");
         let named = got.body.split('"').skip(1).step_by(2).filter(|text| !text.contains([' ', '$', '<']));
-        let named =
-            named.filter(|text| text.ends_with(".js") || text.ends_with(".css") || text.ends_with(".svg"));
+        let named = named.filter(|text| is_file(text, &["js", "css", "svg"]));
         let named: Vec<String> =
             named.map(|text| format!("/{}", text.trim_start_matches(['.', '/']))).collect();
         seen.push(path);
@@ -42,6 +43,11 @@ fn the_page_loads_nothing_but_its_own_files_and_each_is_there() {
     assert!(seen.len() >= 9, "{seen:?}");
     let page = asked(at, "GET /", &[], "").body;
     assert!(!page.contains("<script>") && !page.contains("style=") && !page.contains("onclick"), "{page}");
+}
+
+fn is_file(path: &str, endings: &[&str]) -> bool {
+    let ending = Path::new(path).extension().and_then(OsStr::to_str);
+    ending.is_some_and(|ending| endings.contains(&ending))
 }
 
 #[test]
@@ -154,4 +160,36 @@ fn an_address_that_cannot_be_had_or_must_not_is_refused_in_a_line() {
     let key = made.signing_key.serialize_pem();
     let tls = ServerTls::new(made.cert.pem().as_bytes(), key.as_bytes());
     assert!(says(all, Some(tls)).contains("show no certificate"));
+}
+
+#[test]
+fn a_study_may_begin_after_its_page_and_results_are_put_beside_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = |watched| {
+        let port =
+            DashboardPort::bind("127.0.0.1:0".parse().expect("an address"), None).expect("a free port");
+        (port.local(), Dashboard::start(port, watched).expect("a thread"))
+    };
+    let (at, _served) = start(Watched::Study(folder.path().to_owned()));
+    let document = asked(at, "GET /state.json", &[], "").json()["document"].clone();
+    assert!(document["why"].as_str().expect("words").contains("study.json yet"), "{document}");
+    assert_eq!(asked(at, "GET /document.html", &[], "").body, "");
+    std::fs::write(folder.path().join("study.json"), "{\"schema\":").expect("written");
+    let document = asked(at, "GET /state.json", &[], "").json()["document"].clone();
+    assert!(document["why"].as_str().expect("words").contains("not a study's JSON"), "{document}");
+    let result = |name: &str, sent: u64| {
+        let path = folder.path().join(name);
+        let kind =
+            serde_json::json!({ "name": "<b>", "tasks": { "sent": sent }, "latency_ns": { "p99": 2e6 } });
+        let json = serde_json::json!({ "schema": "sluice.result.v1", "policy": "rain:2", "types": [kind] });
+        std::fs::write(&path, json.to_string()).expect("written");
+        path
+    };
+    let (at, _beside) = start(Watched::Results([result("a.json", 7), result("b.json", 8)]));
+    let shown = asked(at, "GET /document.html", &[], "").body;
+    for part in ["Tasks of type &lt;b&gt;", ">7<", ">8<", "2.00 ms", "rain:2"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    asked(at, "POST /move", &[JSON], r#"{"controller":0,"worker":"w","slice":"s"}"#)
+        .tells(409, "do not change");
 }

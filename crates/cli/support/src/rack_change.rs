@@ -38,8 +38,8 @@ pub async fn map_type(remote: &Remote, task_type: &str, slice: Option<&str>) -> 
     let known = status.slices.iter().find(|known| Some(known.name.as_str()) == slice);
     let warning = known.filter(|slice| slice.workers == 0).map(|slice| {
         format!(
-            "slice {0} has no workers, so that tasks of type {task_type} are refused until one joins it: start \
-             one with --slice {0}, or `sluice move WORKER {0}`",
+            "slice {0} has no workers, so that tasks of type {task_type} are refused until one joins it: \
+             start one with --slice {0}, or `sluice move WORKER {0}`",
             slice.name
         )
     });

@@ -128,7 +128,9 @@ export class Rack {
       superseded: "Its switch obeys another controller",
     }[link] ?? "Nothing is known of its switch yet";
     const ends = status.ending.map((end) => `; ${end.certificate} ends ${new Date(end.unix_s * 1e3).toLocaleString()}`);
-    const totals = `${several(status.workers.length, "worker")}, ${several(status.clients.length, "client")}`;
+    const isSpine = status.workers.some((worker) => worker.workers > 0);
+    const hosts = isSpine ? `${status.workers.length} leaves` : several(status.workers.length, "worker");
+    const totals = `${hosts}, ${several(status.clients.length, "client")}`;
     setText(this.line, `${said}; controller ${rack.controller}; ${totals}${ends.join("")}.`);
     this.line.classList.toggle("notice", link !== "up");
     show(this.refusal, mayChange && rack.unchangeable !== null);

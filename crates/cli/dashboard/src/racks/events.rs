@@ -14,10 +14,7 @@ use sluice_support::controller_caller::kind;
 use sluice_support::decisions::Decisions;
 use tokio::time::sleep;
 
-use super::ASK_EVERY;
-
-/// How many events are kept.
-pub(crate) const EVENTS_MAX: usize = 200;
+use super::limits::{ASK_EVERY, EVENTS_MAX};
 
 /// The last events, oldest first.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use sluice_report::{RunningChart, RunningLine};
 use sluice_support::board::{KindNow, LoadNow};
 use tokio::time::Instant;
 
-use super::SAMPLES_MAX;
+use super::limits::SAMPLES_MAX;
 
 const SPAN_MIN_S: f64 = 60.0;
 

@@ -2,6 +2,7 @@
 
 mod charts;
 mod events;
+mod limits;
 mod load;
 mod names;
 mod samples;
@@ -10,7 +11,6 @@ mod watch;
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
 
 use serde_json::Value;
 use sluice_rpc::Remote;
@@ -19,16 +19,12 @@ use sluice_support::fail::{Failure, Outcome};
 use sluice_support::rack_change::{self, ChangeDone};
 use tokio::time::sleep;
 
-pub(crate) use events::{EVENTS_MAX, unix_ms};
+pub(crate) use events::unix_ms;
+pub(crate) use limits::{ASK_EVERY, EVENTS_MAX, SAMPLES_MAX};
 
 use events::RackEvents;
 use load::LoadHistory;
 use watch::RackWatch;
-
-/// How often each controller is asked.
-pub(crate) const ASK_EVERY: Duration = Duration::from_secs(1);
-/// How many answers are kept for the charts: ten minutes.
-pub(crate) const SAMPLES_MAX: usize = 600;
 
 /// All racks of a page.
 pub(crate) struct RackWatches {
@@ -64,7 +60,7 @@ impl RackWatches {
 
     /// The racks, the load, and the events.
     pub(crate) fn to_json(&self) -> [Value; 3] {
-        state::state(self)
+        [state::racks(&self.racks), self.load.borrow().to_json(), self.events.borrow().to_json()]
     }
 
     /// The figures of a rack, by its number, or of the `load`.

@@ -8,13 +8,13 @@ use super::watch::RackWatch;
 
 /// What a controller controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RackKind {
+pub(crate) enum WatchedKind {
     Rack,
     /// A switch above racks: its workers are leaves.
     Spine,
 }
 
-impl RackKind {
+impl WatchedKind {
     pub(crate) fn of(rack: &RackWatch) -> Self {
         let seen = rack.seen();
         let is_spine = seen.status.as_ref().is_some_and(|(status, _)| has_leaves(status));
@@ -39,7 +39,7 @@ pub(crate) fn names(racks: &[Rc<RackWatch>]) -> Vec<String> {
     let leaves: Vec<(String, String)> = racks.iter().flat_map(|rack| leaves(rack)).collect();
     let mut spines = 0;
     let name = |rack: &Rc<RackWatch>| {
-        if RackKind::of(rack) == RackKind::Spine {
+        if WatchedKind::of(rack) == WatchedKind::Spine {
             spines += 1;
             return format!("spine {spines}");
         }
@@ -66,11 +66,11 @@ fn place(rack: &RackWatch) -> &str {
 
 /// Why a rack cannot be changed here; `None` if it can.
 pub(crate) fn why_unchangeable(racks: &[Rc<RackWatch>], rack: &RackWatch) -> Option<String> {
-    let spines = racks.iter().filter(|rack| RackKind::of(rack) == RackKind::Spine).count();
-    (spines > 1 && RackKind::of(rack) == RackKind::Spine).then(|| {
+    let spines = racks.iter().filter(|rack| WatchedKind::of(rack) == WatchedKind::Spine).count();
+    (spines > 1 && WatchedKind::of(rack) == WatchedKind::Spine).then(|| {
         format!(
-            "{spines} spines have one map of types and pools, which stands in their plan: change it, and start \
-             them anew; a worker moves at its rack"
+            "{spines} spines have one map of types and pools, which stands in their plan: change it, \
+             and start them anew; a worker moves at its rack"
         )
     })
 }

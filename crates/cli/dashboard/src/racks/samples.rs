@@ -6,7 +6,7 @@ use sluice_rpc::v1::{StatusResponse, WorkerStatus};
 use sluice_support::peers::rate;
 use tokio::time::Instant;
 
-use super::SAMPLES_MAX;
+use super::limits::SAMPLES_MAX;
 
 /// The samples, oldest first.
 #[derive(Default)]

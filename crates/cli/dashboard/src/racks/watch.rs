@@ -10,7 +10,7 @@ use sluice_rpc::v1::controller_client::ControllerClient;
 use sluice_support::controller_caller::look;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::ASK_EVERY;
+use super::limits::ASK_EVERY;
 use super::samples::Samples;
 
 /// A controller, and what is known of its rack.

@@ -31,7 +31,7 @@ pub(crate) fn answer(at: SocketAddr, request: &[u8]) -> String {
 
 /// A request on a connection that ends behind it.
 pub(crate) fn request(line: &str, headers: &[(&str, &str)], body: &str) -> String {
-    let all: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let all = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<Vec<_>>().concat();
     format!("{line} HTTP/1.1\r\nConnection: close\r\n{all}Content-Length: {}\r\n\r\n{body}", body.len())
 }
 

@@ -29,8 +29,9 @@ impl Browser {
         })?;
         // The protocol's pipes are the descriptors 3 and 4.
         let script = format!(
-            "exec {program} --headless --remote-debugging-pipe --no-sandbox --disable-gpu --disable-dev-shm-usage \
-             --no-first-run --disable-background-networking --force-color-profile=srgb --user-data-dir=\"$1\" \
+            "exec {program} --headless --remote-debugging-pipe --no-sandbox --disable-gpu \
+             --disable-dev-shm-usage --no-first-run --disable-background-networking --force-color-profile=srgb \
+             --user-data-dir=\"$1\" \
              3<&0 4>&1 </dev/null >/dev/null 2>&1"
         );
         let mut child = Command::new("sh")

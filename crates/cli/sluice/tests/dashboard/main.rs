@@ -90,6 +90,8 @@ fn what_it_cannot_serve_or_ask_is_refused_in_one_line() {
         (&["dashboard", "--client-ca", "ca.pem"], "--tls"),
         (&["dashboard", "--tls", "no.pem", "no.key"], "no.pem"),
         (&["dashboard", "--controller", "127.0.0.1"], "port"),
+        (&["dashboard", "--results", "no.json", "none.json"], "no.json cannot be read"),
+        (&["dashboard", "--study", "x", "--controller", "127.0.0.1:1"], "--controller"),
         (&["up", "--dashboard", &taken], "in use"),
         (&["up", "--dashboard", "10.0.0.1:0"], "without TLS"),
     ] {
@@ -217,7 +219,7 @@ fn a_worker_is_moved_and_a_type_mapped_by_keyboard() {
     browser.value("window.before = document.activeElement; new Promise((over) => setTimeout(over, 2500))");
     assert_eq!(browser.value("document.activeElement === window.before"), true);
     browser.press("Enter");
-    let row = "[...document.querySelectorAll('tr')].find((row) => row.querySelector('[aria-label=\"Move worker one\"]'))";
+    let row = "document.querySelector('[aria-label=\"Move worker one\"]').closest('tr')";
     browser.wait_for(&format!(
         "!document.querySelector('dialog').open && {row}.cells[1].textContent === 'spare'"
     ));
