@@ -14,11 +14,13 @@ mod processes;
 mod script;
 mod servers;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use sluice_dashboard::{Dashboard, DashboardPort, Watched};
 use sluice_net::ClientOptions;
 use sluice_net::client::SpineClients;
 use sluice_net::clock::Clock;
@@ -59,6 +61,8 @@ pub struct UpSettings<'u> {
     pub output: &'u Output,
     /// Which tasks the load and the workers trace.
     pub traces: &'u TraceArgs,
+    /// Where a page about the run is served, if it is.
+    pub dashboard: Option<SocketAddr>,
 }
 
 /// Runs a plan after storing it beside the results, where all processes read it. Returns the result of its
@@ -70,6 +74,8 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     let shown = ViewContent::fitting(args.output.quiet || args.output.json);
     let outlets = MetricsOutlets::bind(plan.metrics, None)?;
     let metrics_at = outlets.local();
+    // Bound before the network is divided, where a browser can reach it.
+    let page = args.dashboard.map(|at| DashboardPort::bind(at, None)).transpose()?;
     let logs = plan.out.join("logs");
     files::make(&logs)?;
     if let Some(folder) = &plan.rdma.pcap {
@@ -101,13 +107,12 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     let _metrics = outlets.serve(sources(reports.as_ref(), of_load.as_ref(), tracer.as_ref()))?;
     let mut processes = Processes::start(plan, files, network, (reports, args.traces.flags()))?;
     processes.wait_until_ready(stop)?;
-    let (workers, controller) = (plan.workers.len(), processes.known_controller()?);
-    let ready = match workers {
-        0 => "the rack is ready for workers".to_owned(),
-        workers => format!("{workers} workers are ready"),
-    };
-    let metrics = metrics_at.map_or_else(String::new, |at| format!(", metrics at http://{at}/metrics"));
-    board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}{metrics}"));
+    let controller = processes.known_controller()?;
+    let metrics = metrics_at.map(|at| format!(", metrics at http://{at}/metrics"));
+    let dashboard = page.as_ref().map(|page| format!(", dashboard at {}", page.url()));
+    let outlets = [metrics, dashboard].into_iter().flatten().collect::<String>();
+    board.note(NoteKind::Back, format!("{}; the controller is at {controller}{outlets}", ready(plan)));
+    let _dashboard = page.map(|page| watch(plan, page, &processes, &board)).transpose()?;
     let reporter = Reporter::start(processes.controllers()?, board.clone())?;
     // A controller in a namespace cannot be reached from outside, so it is not announced.
     let all = processes::listed(&processes.known_controllers()?);
@@ -130,6 +135,19 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     let Some(UpResult { result, tally, ended }) = done? else { return Ok(None) };
     results::tell(&result, &tally, Some(&plan.out), args.output.json, ended)?;
     Ok(Some(result))
+}
+
+fn ready(plan: &Plan) -> String {
+    match plan.workers.len() {
+        0 => "the rack is ready for workers".to_owned(),
+        workers => format!("{workers} workers are ready"),
+    }
+}
+
+/// Serves the page about the run.
+fn watch(plan: &Plan, page: DashboardPort, processes: &Processes<'_>, board: &Board) -> Outcome<Dashboard> {
+    let (title, controllers, board) = (plan.name.clone(), processes.watched()?, Some(board.clone()));
+    Dashboard::start(page, Watched::Racks { title, controllers, board })
 }
 
 /// What gives the metrics of all processes, and of the load in this one.

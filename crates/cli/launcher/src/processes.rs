@@ -170,6 +170,13 @@ impl<'p> Processes<'p> {
         self.known_controllers()?.into_iter().map(remote).collect()
     }
 
+    /// The controllers of all spines and racks.
+    pub(super) fn watched(&self) -> Outcome<Vec<Remote>> {
+        let leaves = self.leaves.iter().filter_map(|leaf| leaf.control);
+        let leaves = leaves.map(|at| Ok(Remote::new(&at.to_string(), None)?));
+        self.controllers()?.into_iter().map(Ok).chain(leaves).collect()
+    }
+
     /// The addresses of all controllers.
     pub(super) fn known_controllers(&self) -> Outcome<Vec<SocketAddr>> {
         (1..=self.plan.spines().max(1)).map(|spine| self.controller_of_spine(spine)).collect()

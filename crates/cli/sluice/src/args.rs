@@ -62,6 +62,10 @@ pub(crate) enum Command {
     /// Show how a rack stands: its switch, slices, workers, servers and clients.
     #[command(after_help = words::STATUS)]
     Status(StatusArgs),
+    /// Serve a page that shows racks as they run, and changes them (what status, move and map do), a study as
+    /// it grows, or two results.
+    #[command(after_help = words::DASHBOARD)]
+    Dashboard(DashboardArgs),
     /// Move a worker to another slice (a queue in the switch, with its types and workers) while it runs.
     #[command(after_help = words::MOVE)]
     Move(MoveArgs),
@@ -167,6 +171,9 @@ pub(crate) struct UpArgs {
     /// plan's.
     #[arg(long, value_name = "ADDRESS", value_parser = units::address, conflicts_with = "sweep")]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Serve a page about the run on this address of this machine, for a browser.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, conflicts_with = "sweep")]
+    pub(crate) dashboard: Option<SocketAddr>,
     /// Run the plan a second time, on plain pools of threads over one queue each in place of its servers of
     /// many cores, and hold the p99 of the most important tasks to theirs.
     #[arg(long, conflicts_with = "sweep")]
@@ -615,6 +622,27 @@ pub(crate) struct StatusArgs {
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DashboardArgs {
+    /// Where the page is served. Without --tls only this machine can be served.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, default_value = "127.0.0.1:7410")]
+    pub(crate) listen: SocketAddr,
+    /// Show the study in this folder as it grows, instead of a rack.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "controller")]
+    pub(crate) study: Option<PathBuf>,
+    /// Show two results beside each other: two study.json, two result.json, or their folders.
+    #[arg(long, value_names = ["ONE", "OTHER"], num_args = 2, conflicts_with_all = ["controller", "study"])]
+    pub(crate) results: Option<Vec<PathBuf>>,
+    #[command(flatten)]
+    pub(crate) rack: RackArgs,
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]

@@ -75,6 +75,12 @@ Words:
   quotas   how many tokens the slice's workers have together, each its quota
   stale    at most so many tokens of workers that died or moved still wait among them, and count for nothing";
 
+pub(crate) const DASHBOARD: &str = "\
+Examples:
+  sluice dashboard                       # then open http://127.0.0.1:7410/ in a browser
+  sluice dashboard --listen 127.0.0.1:8000
+  sluice dashboard --study out/mine      # of a study that is run with --out out/mine";
+
 pub(crate) const MOVE: &str = "\
 Examples:
   sluice move get-1 scan         # get-1 serves the slice scan from now on";

@@ -187,6 +187,8 @@ pub struct WorkerNow {
 pub struct BoardNote {
     /// The time of the note; `None` before times count.
     pub at: Option<Duration>,
+    /// The wall clock then.
+    pub clock: SystemTime,
     pub text: String,
     /// Whether the note is about the begin of a fault, the end of a fault, or neither.
     pub kind: NoteKind,
@@ -229,7 +231,7 @@ impl Board {
     pub fn note(&self, kind: NoteKind, text: impl Into<String>) {
         let mut known = self.lock();
         let at = known.zero.as_ref().map(|zero| zero.at.elapsed());
-        known.notes.push(BoardNote { at, text: text.into(), kind });
+        known.notes.push(BoardNote { at, clock: SystemTime::now(), text: text.into(), kind });
     }
 
     /// Sets the names of slices in agents' intervals, in the order of their indices.

@@ -39,50 +39,74 @@ impl ControllerCaller {
 
     /// Makes a call that the controller may refuse; the error says why. A call that the controller cannot
     /// answer yet is repeated for a while.
-    pub fn ask<T>(&self, mut call: impl AsyncFnMut(Calls) -> Result<T, Status>) -> Outcome<T> {
-        let began = Instant::now();
-        // Each call that fails turns to the next address.
-        let mut left = self.remote.count();
-        self.runtime.block_on(async {
-            loop {
-                let status = match timeout(PATIENCE, call(ControllerClient::new(self.remote.connect()))).await
-                {
-                    Ok(Ok(answer)) => return Ok(answer),
-                    Ok(Err(status)) => status,
-                    Err(_) => Status::deadline_exceeded(""),
-                };
-                let why = sluice_rpc::reason(&status);
-                if sluice_rpc::is_silence(&status) {
-                    left = left.saturating_sub(1);
-                    if left == 0 {
-                        return Err(self.silent(&why));
-                    }
-                    continue;
-                }
-                // A standby that is called alone cannot become another controller.
-                let is_standby = status.metadata().contains_key(LEADER_HEADER) && self.remote.count() == 1;
-                let says_not_now = status.code() == Code::Unavailable && status.source().is_none();
-                if is_standby || !says_not_now || began.elapsed() > WAITS {
-                    let url = self.remote.url();
-                    return Err(Failure::bad_input(format!("the controller at {url}: {why}")));
-                }
-                sleep(ASK_EVERY).await;
-            }
-        })
+    pub fn ask<T>(&self, call: impl AsyncFnMut(Calls) -> Result<T, Status>) -> Outcome<T> {
+        self.runtime.block_on(ask(&self.remote, call))
+    }
+
+    /// Runs several calls, such as a change of the rack.
+    pub fn change<T>(&self, change: impl AsyncFnOnce(&Remote) -> Outcome<T>) -> Outcome<T> {
+        self.runtime.block_on(change(&self.remote))
     }
 
     /// The state of the rack.
     pub fn status(&self) -> Outcome<StatusResponse> {
         self.ask(async |mut controller| Ok(controller.status(StatusRequest {}).await?.into_inner().shown()))
     }
+}
 
-    /// The error if no controller answered.
-    fn silent(&self, why: &str) -> Failure {
-        let url = self.remote.url();
-        Failure::bad_input(format!(
-            "no controller answers at {url} ({why}); start one with `sluice switch`, or name it with --controller"
-        ))
+/// Makes a call that the controller may refuse; the error says why. A call that the controller cannot answer
+/// yet is repeated for a while. Must be called inside a tokio runtime.
+pub async fn ask<T>(remote: &Remote, mut call: impl AsyncFnMut(Calls) -> Result<T, Status>) -> Outcome<T> {
+    let began = Instant::now();
+    // Each call that fails turns to the next address.
+    let mut left = remote.count();
+    loop {
+        let status = match timeout(PATIENCE, call(ControllerClient::new(remote.connect()))).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(status)) => status,
+            Err(_) => Status::deadline_exceeded(""),
+        };
+        if sluice_rpc::is_silence(&status) {
+            left = left.saturating_sub(1);
+            if left == 0 {
+                return Err(failed(remote, &status));
+            }
+            continue;
+        }
+        // A standby that is called alone cannot become another controller.
+        let is_standby = status.metadata().contains_key(LEADER_HEADER) && remote.count() == 1;
+        let says_not_now = status.code() == Code::Unavailable && status.source().is_none();
+        if is_standby || !says_not_now || began.elapsed() > WAITS {
+            return Err(failed(remote, &status));
+        }
+        sleep(ASK_EVERY).await;
     }
+}
+
+/// The state of the rack, asked for once. Must be called inside a tokio runtime.
+pub async fn look(remote: &Remote, calls: &mut Calls) -> Outcome<StatusResponse> {
+    match timeout(PATIENCE, calls.status(StatusRequest {})).await {
+        Ok(Ok(answer)) => Ok(answer.into_inner().shown()),
+        Ok(Err(status)) => Err(failed(remote, &status)),
+        Err(_) => Err(failed(remote, &Status::deadline_exceeded(""))),
+    }
+}
+
+/// The error for a call that ended with this status.
+fn failed(remote: &Remote, status: &Status) -> Failure {
+    let why = sluice_rpc::reason(status);
+    if sluice_rpc::is_silence(status) {
+        return silent(remote, &why);
+    }
+    Failure::bad_input(format!("the controller at {}: {why}", remote.url()))
+}
+
+/// The error if no controller answered.
+fn silent(remote: &Remote, why: &str) -> Failure {
+    let url = remote.url();
+    Failure::bad_input(format!(
+        "no controller answers at {url} ({why}); start one with `sluice switch`, or name it with --controller"
+    ))
 }
 
 /// A connection to a controller.
@@ -162,7 +186,8 @@ async fn tell_events(remote: Remote, who: String, board: Board) {
     }
 }
 
-fn kind(word: &str) -> NoteKind {
+/// What kind of note an event of the controller is, by its word.
+pub fn kind(word: &str) -> NoteKind {
     match word {
         "worker-died" | "server-died" | "client-died" | "slice-closed" | "class-closed" | "switch-down"
         | "stalled" => NoteKind::Fault,

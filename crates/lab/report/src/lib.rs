@@ -3,6 +3,7 @@
 //! studies look alike.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod chart;
 mod csv;
 mod decided;
@@ -23,13 +24,18 @@ mod verdicts;
 
 use sluice_outcome::study::StudyOutcome;
 
+pub use beside::{beside, beside_loads};
+pub use chart::{RunningChart, RunningLine};
 pub use csv::csv;
 pub use decided::decided;
 pub use followed::{Compared, LiveAndSimulated, Section, Strip, followed};
-pub use page::page;
+pub use page::{page, page_body};
 pub use show::share;
 pub use text::summary;
 pub use verdicts::verdicts;
+
+/// The style sheet of all pages.
+pub const STYLE: &str = include_str!("style.css");
 
 /// The study as JSON, in one line.
 pub fn json(study: &StudyOutcome) -> String {

@@ -22,6 +22,14 @@ pub fn page(study: &StudyOutcome) -> String {
     html.into_string()
 }
 
+/// What stands in the page of a study, for a page of another program that has the style sheet.
+pub fn page_body(study: &StudyOutcome) -> String {
+    let mut html = Html::new();
+    heading(&mut html, study);
+    body(&mut html, study);
+    html.into_string()
+}
+
 /// The head of a page: metadata and style.
 pub(super) fn head(html: &mut Html, title: &str) {
     html.element("head", |html| {

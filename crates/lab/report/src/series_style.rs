@@ -45,6 +45,12 @@ impl SeriesStyle {
     /// The look of a number without a series, such as one of the paper.
     pub(crate) const NEUTRAL: Self = Self { colour: COLOURS, dash: 0, marker: Marker::Circle };
 
+    /// The look of the line of this number in a picture; the first eight differ in colour.
+    pub(crate) const fn numbered(place: usize) -> Self {
+        let colour = place % COLOURS;
+        Self { colour, dash: (place / COLOURS) % DASHES.len(), marker: MARKERS[colour] }
+    }
+
     /// A look of this colour that no other series has. One colour has forty different looks; after that,
     /// looks repeat.
     fn unlike(known: &[(Key, Self)], colour: usize) -> Self {

@@ -35,7 +35,8 @@ pub struct Job {
 pub enum Step<'j> {
     /// A round of these jobs begins.
     Round(&'j [Job]),
-    Done(&'j Job),
+    /// A job is done; what is known now.
+    Done(&'j Job, &'j KnownPoints),
 }
 
 impl<'b> Study<'b> {
@@ -128,7 +129,7 @@ impl<'b> Study<'b> {
         };
         self.journal.add(&job.id, job.replication, &measured)?;
         add_replication(self.bench, &mut self.known, &job.id, job.replication, measured);
-        tell(Step::Done(job));
+        tell(Step::Done(job, &self.known));
         Ok(())
     }
 }

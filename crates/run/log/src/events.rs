@@ -114,6 +114,10 @@ events! {
     CallbackPanicked: ERROR, Own, "callback-panicked", "Client: the callback of a task panicked.";
     ClockSet: WARN, Own, "clock-set", "This machine's wall clock was set.";
     MetricsServed: INFO, Own, "metrics-served", "Where metrics are served.";
+    PageChanged: INFO, Own, "page-changed", "Dashboard: it did what a visitor asked for.";
+    PageFailed: ERROR, Own, "page-failed", "The dashboard is not served.";
+    PageMisread: INFO, Stranger, "page-misread", "Dashboard: a visitor speaks TLS to a page without.";
+    VisitorRefused: INFO, Stranger, "visitor-refused", "Dashboard: a visitor was refused.";
     MetricsFailed: ERROR, Own, "metrics-failed", "Metrics are not served.";
     TracesUnsent: WARN, Own, "traces-unsent", "The collector takes no spans; tried again.";
     TracesSent: INFO, Own, "traces-sent", "The collector takes spans again.";

@@ -5,6 +5,7 @@ pub(crate) mod change;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod controller;
+pub(crate) mod dashboard;
 pub(crate) mod doctor;
 pub(crate) mod faults;
 pub(crate) mod load;

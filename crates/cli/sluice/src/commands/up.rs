@@ -23,8 +23,12 @@ pub(crate) fn run(args: &UpArgs) -> Outcome<()> {
         return sluice_live::run(&sweep(args));
     }
     let stop = Stop::on_signals_and_hangup()?;
-    let how =
-        sluice_launcher::UpSettings { keeper: &keeper(args), output: &args.output, traces: &args.traces };
+    let how = sluice_launcher::UpSettings {
+        keeper: &keeper(args),
+        output: &args.output,
+        traces: &args.traces,
+        dashboard: args.dashboard,
+    };
     let plan = plan(args)?;
     if args.beside_pool {
         return super::beside::run(&plan, &how, &stop);

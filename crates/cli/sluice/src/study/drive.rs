@@ -19,6 +19,7 @@ use sluice_support::view;
 
 use super::args::RunArgs;
 use super::cost::{Costs, span_text, tasks};
+use super::growing::GrowingFiles;
 use super::progress::Progress;
 
 /// A study to be run.
@@ -60,17 +61,21 @@ pub(crate) fn run(job: &StudyJob<'_>, stop: &Stop) -> Outcome<FinishedStudy> {
     } else {
         progress.print_message(&estimate(bench, &costs, &study, threads));
     }
-    let complete = study.run(stop.flag(), |step| match step {
-        Step::Round(jobs) => progress.more(jobs.len(), costs.of(bench, jobs)),
-        Step::Done(one) => progress.one_done(costs.of_one(bench, one)),
-    });
-    progress.finish();
     let provenance = Provenance {
         sluice: env!("CARGO_PKG_VERSION").into(),
         commit: env!("SLUICE_COMMIT").into(),
         plan: job.plan.clone(),
         commands: job.commands.clone(),
     };
+    let mut growing = GrowingFiles::new(folder);
+    let complete = study.run(stop.flag(), |step| match step {
+        Step::Round(jobs) => progress.more(jobs.len(), costs.of(bench, jobs)),
+        Step::Done(one, known) => {
+            progress.one_done(costs.of_one(bench, one));
+            growing.write_at_times(|| outcome(bench, known, &provenance));
+        }
+    });
+    progress.finish();
     let stopped = !complete?;
     let outcome = outcome(bench, study.known(), &provenance);
     studies::write(folder, &outcome)?;

@@ -4,6 +4,7 @@
 pub(crate) mod args;
 mod cost;
 mod drive;
+mod growing;
 mod progress;
 mod requested;
 

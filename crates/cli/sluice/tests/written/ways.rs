@@ -103,6 +103,7 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
         }
         "reproduce" if line.has("--list") => Way::Alone(WELL),
         "reproduce" if line.has("--live") => Way::Alone(GATES),
+        "dashboard" => Way::Elsewhere("serves a page until Ctrl-C; tests/dashboard starts and ends it"),
         "reproduce" => Way::Begun,
         "up" if line.has("--sweep") => Way::Alone(GATES),
         "up" => Way::Alone(GATES),

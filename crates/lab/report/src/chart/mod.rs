@@ -6,6 +6,7 @@
 mod axis;
 mod bars;
 mod marks;
+mod running;
 
 use std::fmt::Write;
 
@@ -18,6 +19,7 @@ use axis::Axis;
 
 use axis::Steps;
 pub(crate) use marks::{Px, Swatch, swatch};
+pub use running::{RunningChart, RunningLine};
 
 /// A picture.
 #[derive(Clone, Debug)]

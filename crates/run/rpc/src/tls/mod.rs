@@ -13,8 +13,10 @@ use std::time::SystemTime;
 
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::server::NoServerSessionStorage;
 use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
+use webpki::EndEntityCert;
 
 use super::caller::Caller;
 use crate::RpcError;
@@ -26,6 +28,8 @@ pub(crate) use renewed::{FromPemFiles, Renewed};
 
 /// gRPC is HTTP/2.
 const ALPN_H2: &[u8] = b"h2";
+/// Pages are HTTP/1.1.
+const ALPN_HTTP_1: &[u8] = b"http/1.1";
 
 /// A server's certificate and key, and the authority of its callers. All in PEM.
 #[derive(Clone)]
@@ -33,6 +37,8 @@ pub struct ServerTls {
     certificate: Pem,
     key: Pem,
     clients: Option<Pem>,
+    /// Whether the server speaks HTTP/1.1 instead of gRPC's HTTP/2.
+    is_for_pages: bool,
 }
 
 impl ServerTls {
@@ -43,6 +49,7 @@ impl ServerTls {
             certificate: Pem::given("the server's certificate", certificate),
             key: Pem::given("the server's key", key),
             clients: None,
+            is_for_pages: false,
         }
     }
 
@@ -56,7 +63,14 @@ impl ServerTls {
             certificate: Pem::read("certificate", certificate)?,
             key: Pem::read("key", key)?,
             clients: clients.map(|path| Pem::read("client authority", path)).transpose()?,
+            is_for_pages: false,
         })
+    }
+
+    /// Serves pages (HTTP/1.1) instead of gRPC.
+    #[must_use]
+    pub fn for_pages(self) -> Self {
+        Self { is_for_pages: true, ..self }
     }
 
     /// Accepts only callers whose certificate this authority signed, or who show this certificate itself.
@@ -89,7 +103,7 @@ impl ServerTls {
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_single_cert(chain, key).map_err(|why| self.key.wrong(why::of(&why)))?;
-        config.alpn_protocols.push(ALPN_H2.to_vec());
+        config.alpn_protocols.push(if self.is_for_pages { ALPN_HTTP_1 } else { ALPN_H2 }.to_vec());
         // No session resumption: a caller that reconnects must show its certificate again, which may have
         // ended meanwhile.
         config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -107,7 +121,7 @@ impl ServerTls {
 }
 
 impl FromPemFiles for ServerTls {
-    type Made = (Arc<ServerConfig>, Ends);
+    type Made = ServedTls;
 
     fn files(&mut self) -> Vec<&mut Pem> {
         [&mut self.certificate, &mut self.key].into_iter().chain(&mut self.clients).collect()
@@ -115,8 +129,18 @@ impl FromPemFiles for ServerTls {
 
     fn make(&self) -> Result<Self::Made, RpcError> {
         let all = [&self.certificate].into_iter().chain(&self.clients);
-        Ok((self.config()?, all.filter_map(ends).collect()))
+        let own = self.certificate.own_certificates()?.into_iter().next();
+        Ok(ServedTls { config: self.config()?, ends: all.filter_map(ends).collect(), own })
     }
+}
+
+/// What a server's files come to.
+#[derive(Clone)]
+pub(crate) struct ServedTls {
+    config: Arc<ServerConfig>,
+    ends: Ends,
+    /// The server's own certificate.
+    own: Option<CertificateDer<'static>>,
 }
 
 /// Names of certificates, each with the certificate's end.
@@ -136,12 +160,20 @@ pub struct RenewedTls(Renewed<ServerTls>);
 impl RenewedTls {
     /// The configuration for rustls.
     pub fn config(&self) -> Arc<ServerConfig> {
-        self.0.now().1.0
+        self.0.now().1.config
     }
 
     /// The ends of the certificates.
     pub fn ends(&self) -> Ends {
-        self.0.now().1.1
+        self.0.now().1.ends
+    }
+
+    /// Whether the server's certificate is for this host: a name, or an address.
+    pub fn is_for(&self, host: &str) -> bool {
+        let own = self.0.now().1.own;
+        let name = ServerName::try_from(host).ok();
+        let read = own.as_ref().and_then(|own| EndEntityCert::try_from(own).ok());
+        read.zip(name).is_some_and(|(own, name)| own.verify_is_valid_for_subject_name(&name).is_ok())
     }
 }
 

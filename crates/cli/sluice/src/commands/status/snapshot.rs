@@ -5,6 +5,7 @@ use sluice_rpc::Remote;
 use sluice_rpc::v1::{LinkState, StatusResponse};
 use sluice_support::controller_caller::ControllerCaller;
 use sluice_support::fail::{Failure, Outcome};
+use sluice_support::status_json;
 
 use super::shown;
 
@@ -115,7 +116,7 @@ impl StatusSnapshot {
             let spines = self.numbered().map(|(spine, seen)| seen.to_json(spine));
             return json!({ "schema": "sluice.statuses.v1", "spines": spines.collect::<Vec<_>>() });
         };
-        only.said.as_ref().map_or_else(Failure::to_json, shown::to_json)
+        only.said.as_ref().map_or_else(Failure::to_json, status_json::to_json)
     }
 
     fn numbered(&self) -> impl Iterator<Item = (usize, &ControllerAnswer)> {
@@ -142,13 +143,13 @@ impl ControllerAnswer {
     }
 
     fn standing_json(&self) -> Value {
-        let status = self.said.as_ref().ok().map(shown::to_json);
+        let status = self.said.as_ref().ok().map(status_json::to_json);
         let why_dead = self.said.as_ref().err().map(ToString::to_string);
         json!({ "controller": self.controller, "why_dead": why_dead, "status": status })
     }
 
     fn to_json(&self, spine: usize) -> Value {
-        let (why_dead, status) = (self.why_dead(), self.said.as_ref().ok().map(shown::to_json));
+        let (why_dead, status) = (self.why_dead(), self.said.as_ref().ok().map(status_json::to_json));
         json!({ "spine": spine, "controller": self.controller, "why_dead": why_dead, "status": status })
     }
 }
