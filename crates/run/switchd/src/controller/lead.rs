@@ -1,7 +1,7 @@
 //! A controller's calls about who leads, beside its connection to the switch: a call that hangs holds no
 //! other up.
 
-use sluice_control::{Candidate, Controller, Event, LeadAnswer, LeadCall, LinkState, Plan};
+use sluice_control::{Contender, Controller, Event, LeadAnswer, LeadCall, LinkState, Plan};
 use sluice_rpc::v1::{LeadRole, StandingResponse};
 use sluice_wire::{Nanos, Term};
 use tokio::sync::mpsc;
@@ -16,7 +16,7 @@ const ANSWERS_MAX: usize = 64;
 /// The runner's part in the choice of a leader.
 pub(super) struct LeadPart {
     /// `None`: the controller is in its switch's process, where nobody else can lead.
-    candidate: Option<Candidate>,
+    candidate: Option<Contender>,
     source: Source,
     /// What the controller says of itself; its term is filled in at each call.
     own: LeadCall,
@@ -42,7 +42,7 @@ impl LeadPart {
         let (tell, told) = mpsc::channel(ANSWERS_MAX);
         let is_apart = matches!(source, Source::There(_));
         Self {
-            candidate: is_apart.then(|| Candidate::new(plan.lease)),
+            candidate: is_apart.then(|| Contender::new(plan.lease)),
             source,
             own: LeadCall { at, term: Term(0), lease: plan.lease, plan: plan.fingerprint(), ends: false },
             tell,
@@ -107,8 +107,8 @@ impl LeadPart {
                 self.wrong = None;
                 if answer.is_other_plan && !self.last.is_other_plan && controller.is_standby() {
                     tracing::warn!(
-                        "this standby has another plan than the leader at {}, or is of another version, and will not \
-                         lead: start both from the same plan; a controller without --standby takes the switch over",
+                        "this standby has another plan than the leader at {}, or another version, and will \
+                         not lead: start both from one plan, or this one without --standby",
                         shown_or(&answer.leader)
                     );
                 }
