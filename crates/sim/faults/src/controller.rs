@@ -16,7 +16,7 @@ use super::limits::{LEASE, PACKET_LIFETIME, RENEW_EVERY, START};
 use super::oracle::Life;
 use super::pieces::FIRST_BYTES;
 use super::scenario::Scenario;
-use super::standbys::Seat;
+use super::standbys::ControllerSeat;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
@@ -59,7 +59,7 @@ pub(super) struct ControllerProcess {
     /// The number of the process.
     pub(super) process: u32,
     /// Where it runs, in a rack with standbys.
-    pub(super) seat: Seat,
+    pub(super) seat: ControllerSeat,
 }
 
 /// The controllers of a run.

@@ -15,7 +15,7 @@ use super::kind::RackKind;
 use super::limits::{FAULTS_END, LEASE};
 
 /// The place of a controller: its address, at which one process after the other runs.
-pub(super) type Seat = usize;
+pub(super) type ControllerSeat = usize;
 
 /// How many seats there are.
 pub(super) const SEATS: usize = 2;
@@ -42,30 +42,30 @@ pub(super) enum StandbyFailure {
 }
 
 /// Who is struck: this seat, or whoever leads then.
-pub(super) type Struck = Option<Seat>;
+pub(super) type Struck = Option<ControllerSeat>;
 
 /// What happens between controllers and switch beside operations on tables.
 #[derive(Debug)]
 pub(super) enum StandbyEvent {
     Failure(Struck, StandbyFailure),
     /// A controller looks whether its time as the leader is over, and whether to call.
-    Looks(Seat),
+    Looks(ControllerSeat),
     /// A call about the lead reaches the switch.
     Call {
-        seat: Seat,
+        seat: ControllerSeat,
         process: u32,
         sent: Nanos,
         call: LeadCall,
     },
     Answered {
-        seat: Seat,
+        seat: ControllerSeat,
         process: u32,
         sent: Nanos,
         answer: LeadAnswer,
     },
     /// Another process starts.
-    Back(Seat),
-    LinkBack(Seat),
+    Back(ControllerSeat),
+    LinkBack(ControllerSeat),
 }
 
 /// The state of both controllers beside their machines.
@@ -85,7 +85,7 @@ pub(super) struct Standbys {
 #[derive(Debug)]
 struct Caller {
     host: Host,
-    seat: Seat,
+    seat: ControllerSeat,
     is_unanswered: bool,
 }
 
@@ -107,7 +107,8 @@ impl Standbys {
         let count = dice.between(1, 6);
         let one = |_| {
             let at = dice.span(Nanos::from_millis(1), Nanos::from_millis(26));
-            let struck = if dice.chance(600) { None } else { Some(dice.below(SEATS as u64) as Seat) };
+            let struck =
+                if dice.chance(600) { None } else { Some(dice.below(SEATS as u64) as ControllerSeat) };
             let left = FAULTS_END - at;
             let lasts = dice.span(Nanos::from_micros(50), LEASE.times(3)).min(left);
             let down_for = lasts;
@@ -131,12 +132,12 @@ impl Standbys {
         (!is_lost).then_some(way)
     }
 
-    pub(super) fn any_seat(&mut self) -> Seat {
-        self.dice.below(SEATS as u64) as Seat
+    pub(super) fn any_seat(&mut self) -> ControllerSeat {
+        self.dice.below(SEATS as u64) as ControllerSeat
     }
 
     /// The controller that a host calls.
-    pub(super) fn called_by(&mut self, host: Host) -> Seat {
+    pub(super) fn called_by(&mut self, host: Host) -> ControllerSeat {
         self.caller(host).seat
     }
 

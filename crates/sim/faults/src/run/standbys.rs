@@ -9,7 +9,7 @@ use crate::hosts::Host;
 use crate::limits::{FAULTS_END, LEASE};
 use crate::rack::Rack;
 use crate::replay_log::Party;
-use crate::standbys::{SEATS, Seat, StandbyEvent, StandbyFailure, Standbys, Struck};
+use crate::standbys::{ControllerSeat, SEATS, StandbyEvent, StandbyFailure, Standbys, Struck};
 
 impl Rack<'_> {
     pub(crate) fn start_standbys(&mut self) {
@@ -44,7 +44,7 @@ impl Rack<'_> {
     }
 
     /// Lets the controller of this seat act.
-    pub(crate) fn on_seat(&mut self, seat: Seat, act: impl FnOnce(&mut Self)) {
+    pub(crate) fn on_seat(&mut self, seat: ControllerSeat, act: impl FnOnce(&mut Self)) {
         if self.controllers.present.seat == seat {
             act(self);
         } else {
@@ -54,7 +54,7 @@ impl Rack<'_> {
 
     /// The seat to which a call goes. While faults last an operator's or agent's call goes to any; later
     /// they find who leads.
-    pub(crate) fn seat_called(&mut self, told: &Told) -> Option<Seat> {
+    pub(crate) fn seat_called(&mut self, told: &Told) -> Option<ControllerSeat> {
         let host = call_of(told).and_then(|call| self.controllers.caller(call)).map(|(host, _)| host);
         let (is_calm, leader) = (self.world.now >= FAULTS_END, self.leading_seat());
         let standbys = self.standbys.as_mut()?;
@@ -85,7 +85,7 @@ impl Rack<'_> {
     }
 
     /// A controller's process has started.
-    pub(crate) fn looks_soon(&mut self, seat: Seat) {
+    pub(crate) fn looks_soon(&mut self, seat: ControllerSeat) {
         let now = self.world.now;
         if let Some(standbys) = &mut self.standbys {
             standbys.looks_at[seat] = now + Nanos(1);
@@ -160,7 +160,7 @@ impl Rack<'_> {
         self.controllers.stalled_until = self.controllers.stalled_until.max(self.world.now + lasts);
     }
 
-    fn leading_seat(&self) -> Seat {
+    fn leading_seat(&self) -> ControllerSeat {
         let leads = |process: &crate::controller::ControllerProcess| {
             process.controller.as_ref().is_some_and(|controller| !controller.is_standby())
         };
@@ -168,7 +168,7 @@ impl Rack<'_> {
         if leads(present) { present.seat } else { 1 - present.seat }
     }
 
-    fn cut_controller(&mut self, seat: Seat, lasts: Nanos) {
+    fn cut_controller(&mut self, seat: ControllerSeat, lasts: Nanos) {
         self.on_seat(seat, |rack| {
             rack.controllers.cut_until = rack.controllers.cut_until.max(rack.world.now + lasts);
             rack.disconnect_controller();
@@ -176,7 +176,7 @@ impl Rack<'_> {
         self.after(lasts, standby(StandbyEvent::LinkBack(seat)));
     }
 
-    fn look_for_lead(&mut self, seat: Seat) {
+    fn look_for_lead(&mut self, seat: ControllerSeat) {
         let (now, stalled_until) = (self.world.now, self.controllers.stalled_until);
         if self.controllers.present.controller.is_none() {
             return;
@@ -203,7 +203,7 @@ impl Rack<'_> {
         }
     }
 
-    fn call_about_lead(&mut self, seat: Seat, ends: bool) {
+    fn call_about_lead(&mut self, seat: ControllerSeat, ends: bool) {
         let now = self.world.now;
         let process = self.controllers.present.process;
         let (Some(standbys), Some(controller)) = (&mut self.standbys, &self.controllers.present.controller)
@@ -218,7 +218,7 @@ impl Rack<'_> {
     }
 
     /// A call reaches the switch, unless the partition is there by now.
-    fn lead_call_arrives(&mut self, (seat, process, sent): (Seat, u32, Nanos), call: LeadCall) {
+    fn lead_call_arrives(&mut self, (seat, process, sent): (ControllerSeat, u32, Nanos), call: LeadCall) {
         let now = self.world.now;
         if now < self.controllers.cut_until {
             return;
@@ -234,7 +234,7 @@ impl Rack<'_> {
         }
     }
 
-    fn lead_answered(&mut self, (seat, process, sent): (Seat, u32, Nanos), answer: LeadAnswer) {
+    fn lead_answered(&mut self, (seat, process, sent): (ControllerSeat, u32, Nanos), answer: LeadAnswer) {
         let now = self.world.now;
         if now < self.controllers.cut_until || process != self.controllers.present.process {
             return;
