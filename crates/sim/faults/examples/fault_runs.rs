@@ -1,5 +1,5 @@
-//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores] [budgets] [standbys]]`. Prints how
-//! many runs it took.
+//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores] [budgets] [standbys]]`.
+//! Prints how many runs it took.
 
 use std::env;
 use std::io::{self, Write};
