@@ -132,6 +132,8 @@ impl LeadPart {
         let role = match controller.link_state() {
             LinkState::Standby => LeadRole::Standby,
             LinkState::Superseded => LeadRole::Superseded,
+            // It has asked the switch to obey, and another one may have come first.
+            _ if controller.waits_for_lead() && controller.term() == Term(0) => LeadRole::Standby,
             _ => LeadRole::Leads,
         };
         let leader = if role == LeadRole::Leads { &self.own.at } else { &self.last.leader };
