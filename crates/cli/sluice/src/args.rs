@@ -745,6 +745,9 @@ pub(crate) struct FaultRunsOfArgs {
     /// Some tasks are worth beginning for a while only, and refused afterwards.
     #[arg(long)]
     pub(crate) budgets: bool,
+    /// The rack has two controllers, of which one leads while the switch lets it.
+    #[arg(long)]
+    pub(crate) standbys: bool,
 }
 
 #[derive(Debug, Args)]

@@ -141,7 +141,7 @@ impl Rack {
 
     fn logs(&self) -> String {
         let log = |number| fs::read_to_string(self.path().join(format!("{number}.log"))).unwrap_or_default();
-        (0..6).map(|number| format!("--- {number}\n{}", log(number))).collect()
+        (0..6).map(log).collect::<Vec<_>>().join("\n---\n")
     }
 
     fn signal(&self, controller: usize, signal: Signal) {

@@ -31,7 +31,7 @@ impl Controller {
     pub(crate) fn claim_refused(&mut self, now: Nanos, by: Term, out: &mut Vec<Action>) {
         if self.waits {
             // Whoever holds that term leads, or its lease will end.
-            return self.stand_by(out);
+            return self.stand_by_at(self.shape, out);
         }
         if let Some(shape) = self.shape {
             self.take_turn(now, Shape { term: by, ..shape }, out);
@@ -41,7 +41,7 @@ impl Controller {
     /// Another controller has taken the switch over.
     pub(crate) fn superseded(&mut self, by: Term, out: &mut Vec<Action>) {
         if self.waits {
-            return self.stand_by(out);
+            return self.stand_by_at(self.shape, out);
         }
         self.link = Link::Superseded;
         self.send_all_away(true, out);

@@ -3,7 +3,7 @@
 //! - **The switch** ([`Arbiter`]) hears its present controller, the leader, in every call that names its
 //!   term. It lets a controller that waits take the switch over once the leader has been silent for a
 //!   lease, or has given the lead up.
-//! - **A controller** ([`Candidate`]) asks while it waits, and calls while it leads. If no call of a leader
+//! - **A controller** ([`Contender`]) asks while it waits, and calls while it leads. If no call of a leader
 //!   was answered for a lease, the leader stops before the switch lets another one lead.
 //!
 //! The lease spares hosts a wait and the rack a change of controllers. That nothing is changed twice does
@@ -132,8 +132,14 @@ impl Arbiter {
 
     /// Whether a controller that waited may take the switch over. `lease` counts if the leader never said
     /// how long its lease is.
-    pub fn may_take(&self, now: Nanos, lease: Nanos) -> bool {
+    fn may_take(&self, now: Nanos, lease: Nanos) -> bool {
         self.is_vacant || now.since(self.heard) >= self.lease_or(lease)
+    }
+
+    /// Whether a claim in the name of this term, by a controller that leads only while the switch lets it, is
+    /// to be granted: it is the leader's own, or the lead is free.
+    pub fn lets_claim(&self, now: Nanos, by: Term, lease: Nanos) -> bool {
+        (by == self.term && by != Term(0)) || self.may_take(now, lease)
     }
 
     fn lease_or(&self, lease: Nanos) -> Nanos {
@@ -152,7 +158,7 @@ impl Arbiter {
 
 /// A controller's part in the choice of a leader.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct Contender {
     lease: Nanos,
     /// When it calls next.
     next: Nanos,
@@ -160,13 +166,13 @@ pub struct Candidate {
     renewed: Nanos,
 }
 
-impl Candidate {
+impl Contender {
     /// A candidate for a lead with this lease.
     pub fn new(lease: Nanos) -> Self {
         Self { lease, next: Nanos(0), renewed: Nanos(0) }
     }
 
-    /// When to look again at [`Candidate::lapses`] and [`Candidate::calls`].
+    /// When to look again at [`Contender::lapses`] and [`Contender::calls`].
     pub fn deadline(&self, controller: &Controller) -> Nanos {
         if controller.may_lapse() { self.next.min(self.renewed + self.lease) } else { self.next }
     }

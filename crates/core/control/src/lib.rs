@@ -15,7 +15,7 @@
 //!
 //! A switch obeys one controller, the one that claimed it last; the other controllers notice and stop
 //! writing (`turn`). Controllers that wait for the lead are chosen by the switch ([`Arbiter`],
-//! [`Candidate`]).
+//! [`Contender`]).
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -59,7 +59,7 @@ pub use controller::Controller;
 pub use label_names::{
     LabelNames, SliceLabels, check_label, check_told_apart, read_labels, read_needs, write_labels,
 };
-pub use lead::{Arbiter, Candidate, LeadAnswer, LeadCall};
+pub use lead::{Arbiter, Contender, LeadAnswer, LeadCall};
 pub use leaf_line::{LeafAction, LeafLine, PoolSize};
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,

@@ -210,10 +210,7 @@ impl fmt::Display for Note {
                  more; stop one of the two, and start this one anew if it is to have the switch"
             ),
             Self::Leads => f.write_str("this controller leads now"),
-            Self::StandsBy => f.write_str(
-                "this controller leads no more and is a standby: it was silent at the switch for a lease, \
-                 gave the lead up, or another one leads",
-            ),
+            Self::StandsBy => f.write_str("this controller leads no more, and is a standby"),
             Self::SwitchTooSmall => f.write_str("switch is too small for the plan"),
             Self::Stalled { late_ms } => {
                 write!(f, "controller was stopped for {late_ms} ms; leases extended")

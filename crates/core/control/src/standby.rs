@@ -4,6 +4,7 @@
 
 use alloc::vec::Vec;
 
+use sluice_wire::tables::Shape;
 use sluice_wire::{Nanos, Term};
 
 use crate::controller::{Controller, Link};
@@ -42,16 +43,21 @@ impl Controller {
     pub(crate) fn lead(&mut self, now: Nanos, term: Term, out: &mut Vec<Action>) {
         if let Link::Standby(Some(shape)) = self.link {
             self.link = Link::Down;
-            self.switch_up(now, sluice_wire::tables::Shape { term, ..shape }, out);
+            self.switch_up(now, Shape { term, ..shape }, out);
         }
     }
 
-    /// Waits for the lead from now on. Answers to steps that are still under way are ignored.
+    /// Waits for the lead from now on.
     pub(crate) fn stand_by(&mut self, out: &mut Vec<Action>) {
+        self.stand_by_at(self.shape.filter(|_| !matches!(self.link, Link::Down)), out);
+    }
+
+    /// The same; the switch of this shape can be reached. Answers to steps that are still under way are
+    /// ignored.
+    pub(crate) fn stand_by_at(&mut self, seen: Option<Shape>, out: &mut Vec<Action>) {
         if !self.waits || self.is_standby() {
             return;
         }
-        let seen = self.shape.filter(|_| !matches!(self.link, Link::Down));
         let led = self.turn.term() != Term(0);
         self.link = Link::Standby(seen);
         self.send_all_away(false, out);

@@ -12,10 +12,6 @@ use super::Remote;
 use super::v1;
 use super::v1::controller_client::ControllerClient;
 
-/// The header of answers by a controller that does not lead. Its value is where the leader is, as far as
-/// that is known.
-pub const LEADER_HEADER: &str = "sluice-leader";
-
 /// How long a controller may take to say whether it leads.
 const PATIENCE: Duration = Duration::from_secs(1);
 

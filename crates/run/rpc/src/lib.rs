@@ -24,9 +24,9 @@ pub use caller::{Caller, CallerRole};
 pub use error::RpcError;
 pub use fields::Malformed;
 pub use hosts::misanswered;
-pub use lead::{LEADER_HEADER, are_of_one_rack};
+pub use lead::are_of_one_rack;
 pub use remote::{Remote, is_silence, reason};
-pub use renewed_channel::RenewedChannel;
+pub use renewed_channel::{LEADER_HEADER, RenewedChannel};
 pub use shown::shown;
 pub use tls::{
     ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, end_text, read_anew, span_text, why,

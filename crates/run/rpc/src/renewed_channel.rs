@@ -14,9 +14,13 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint, Error};
 use tower_service::Service;
 
+use super::ClientTls;
 use super::tls::{FromPemFiles, Pem, Renewed};
-use super::{ClientTls, LEADER_HEADER};
 use crate::{PeerVersion, RpcError};
+
+/// The header of answers by a controller that does not lead. Its value is where the leader is, as far as
+/// that is known.
+pub const LEADER_HEADER: &str = "sluice-leader";
 
 /// An endpoint, and the certificates for it.
 #[derive(Clone)]

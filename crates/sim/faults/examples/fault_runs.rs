@@ -1,5 +1,5 @@
-//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores] [budgets]]`. Prints how
-//! many runs it took.
+//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores] [budgets] [standbys]]`.
+//! Prints how many runs it took.
 
 use std::env;
 use std::io::{self, Write};
@@ -16,10 +16,11 @@ fn main() -> ExitCode {
     let has = |word: &str| arguments.iter().skip(3).any(|argument| argument == word);
     let kind = Choice::parse(policy).ok().and_then(|program| kind(program, has("cores")));
     let kind = kind.map(|kind| if has("budgets") { kind.with_budgets() } else { kind });
+    let kind = kind.map(|kind| if has("standbys") { kind.with_standbys() } else { kind });
     let (Some(first), Some(count), Some(kind)) = (number(0), number(1), kind) else {
         let why = "fault_runs needs the first seed, how many, and perhaps a policy, `cores` if its \
-                   workers are servers of many, and `budgets` if tasks have some: \
-                   fault_runs 0 10000 rain:1 cores budgets";
+                   workers are servers of many, `budgets` if tasks have some, and `standbys` if it has \
+                   two controllers: fault_runs 0 10000 rain:1 cores budgets standbys";
         writeln!(io::stderr(), "{why}").ok();
         return ExitCode::from(2);
     };

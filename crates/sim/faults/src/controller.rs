@@ -16,6 +16,7 @@ use super::limits::{LEASE, PACKET_LIFETIME, RENEW_EVERY, START};
 use super::oracle::Life;
 use super::pieces::FIRST_BYTES;
 use super::scenario::Scenario;
+use super::standbys::ControllerSeat;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
@@ -55,17 +56,24 @@ pub(super) struct ControllerProcess {
     pub(super) wakeup: Wakeup,
     /// Open `AwaitChange` calls of workers.
     pub(super) awaits: Vec<Await>,
+    /// The number of the process.
+    pub(super) process: u32,
+    /// Where it runs, in a rack with standbys.
+    pub(super) seat: ControllerSeat,
 }
 
 /// The controllers of a run.
 pub(super) struct ControllerPair {
     /// The controller that hosts call; it may be down.
     pub(super) present: ControllerProcess,
-    /// The former controller, if a standby took over.
+    /// The former controller, if a standby took over; the other one in a rack with standbys.
     pub(super) former: Option<ControllerProcess>,
     pub(super) stalled_until: Nanos,
     /// Until this time the controller cannot reach the switch.
     pub(super) cut_until: Nanos,
+    /// The same times of the other controller, in a rack with standbys.
+    others_until: (Nanos, Nanos),
+    has_standbys: bool,
     plan: Plan,
     seeds: Dice,
     lines: u32,
@@ -74,27 +82,39 @@ pub(super) struct ControllerPair {
 }
 
 impl ControllerPair {
-    pub(super) fn new(seed: u64, scenario: &Scenario) -> Self {
+    pub(super) fn new(seed: u64, scenario: &Scenario, has_standbys: bool) -> Self {
         let mut seeds = Dice::new(seed, 4);
         let plan = plan(scenario);
-        let present = new_process(1, &plan, &mut seeds);
+        let present = new_process(1, controller(&plan, &mut seeds, has_standbys));
+        let other = has_standbys.then(|| new_process(2, controller(&plan, &mut seeds, true)));
         Self {
             present,
-            former: None,
+            former: other.map(|other| ControllerProcess { seat: 1, ..other }),
             stalled_until: Nanos(0),
             cut_until: Nanos(0),
+            others_until: (Nanos(0), Nanos(0)),
+            has_standbys,
             plan,
             seeds,
-            lines: 1,
+            lines: 2,
             calls: BTreeMap::new(),
             next_call: 0,
         }
     }
 
-    /// A new controller without state, with a connection of its own.
+    /// Exchanges the times until which the controllers stand still or are cut off, if each has its own.
+    pub(super) fn swap_times(&mut self) {
+        if self.has_standbys {
+            std::mem::swap(&mut self.stalled_until, &mut self.others_until.0);
+            std::mem::swap(&mut self.cut_until, &mut self.others_until.1);
+        }
+    }
+
+    /// A new controller without state at the present one's seat, with a connection of its own.
     pub(super) fn another(&mut self) -> ControllerProcess {
         self.lines += 1;
-        new_process(self.lines, &self.plan, &mut self.seeds)
+        let controller = controller(&self.plan, &mut self.seeds, self.has_standbys);
+        ControllerProcess { seat: self.present.seat, ..new_process(self.lines, controller) }
     }
 
     /// The id of a new call of this host.
@@ -129,10 +149,11 @@ impl ControllerPair {
     }
 }
 
-fn new_process(life: u32, plan: &Plan, seeds: &mut Dice) -> ControllerProcess {
-    let controller = Some(new_controller(plan, seeds));
+fn new_process(life: u32, controller: Controller) -> ControllerProcess {
     ControllerProcess {
-        controller,
+        controller: Some(controller),
+        process: life,
+        seat: 0,
         life,
         ops_until: Nanos(0),
         answers_until: Nanos(0),
@@ -174,6 +195,7 @@ fn plan(scenario: &Scenario) -> Plan {
     }
 }
 
-fn new_controller(plan: &Plan, seeds: &mut Dice) -> Controller {
-    Controller::new(plan.clone(), seeds.seed()).expect("the plan is sound")
+fn controller(plan: &Plan, seeds: &mut Dice, is_standby: bool) -> Controller {
+    let make = if is_standby { Controller::standby } else { Controller::new };
+    make(plan.clone(), seeds.seed()).expect("the plan is sound")
 }

@@ -11,6 +11,7 @@ use super::oracle::Life;
 use super::orders::Order;
 use super::scenario::{GrayFailure, ProcessFailure};
 use super::servers::{SealedWrite, ServerFailure};
+use super::standbys::StandbyEvent;
 
 /// An event. Large and rare content is boxed: every packet's event is moved several times through the event
 /// queue, and with polling workers these moves are most of a run's time.
@@ -76,6 +77,7 @@ pub(super) enum Event {
     ControllerBack,
     LinkBack,
     FormerLooks,
+    Standby(Box<StandbyEvent>),
     /// A worker asks to be told of a change, or is told of it.
     Await(Await),
     Changed {

@@ -1,5 +1,5 @@
-//! The kind of a rack in virtual time: its program, and whether its workers have many cores, and
-//! whether its tasks have budgets.
+//! The kind of a rack in virtual time: its program, and whether its workers have many cores, whether its
+//! tasks have budgets, and whether it has standbys.
 
 use sluice_switch::registry::Choice;
 use thiserror::Error;
@@ -10,6 +10,7 @@ pub struct RackKind {
     pub(super) program: Choice,
     pub(super) has_cores: bool,
     pub(super) has_budgets: bool,
+    pub(super) has_standbys: bool,
 }
 
 /// Why a program does not fit servers of many cores.
@@ -25,7 +26,7 @@ pub struct NotForServers {
 impl RackKind {
     /// Workers of one core.
     pub const fn of(program: Choice) -> Self {
-        Self { program, has_cores: false, has_budgets: false }
+        Self { program, has_cores: false, has_budgets: false, has_standbys: false }
     }
 
     /// Servers of many cores, each as several workers: lanes (`host::worker::Lanes`).
@@ -38,7 +39,7 @@ impl RackKind {
             (!program.traits().hosts_choose_depth).then_some("other ways of giving tasks to workers");
         match pushes.or_else(|| program.unfit_for_cores()) {
             Some(what) => Err(NotForServers { program: program.to_string(), what }),
-            None => Ok(Self { program, has_cores: true, has_budgets: false }),
+            None => Ok(Self { program, has_cores: true, has_budgets: false, has_standbys: false }),
         }
     }
 
@@ -46,6 +47,12 @@ impl RackKind {
     #[must_use]
     pub const fn with_budgets(self) -> Self {
         Self { has_budgets: true, ..self }
+    }
+
+    /// The same rack with two controllers, of which one leads while the switch lets it.
+    #[must_use]
+    pub const fn with_standbys(self) -> Self {
+        Self { has_standbys: true, ..self }
     }
 
     /// The switch's program.

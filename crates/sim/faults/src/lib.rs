@@ -42,6 +42,7 @@ mod replay_log;
 mod run;
 mod scenario;
 mod servers;
+mod standbys;
 mod switch;
 mod turns;
 mod workers;

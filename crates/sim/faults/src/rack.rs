@@ -20,6 +20,7 @@ use super::partitions::End;
 use super::replay_log::{self, LogLine, Party, TaskNames};
 use super::scenario::Scenario;
 use super::servers::Servers;
+use super::standbys::Standbys;
 use super::switch::SwitchNode;
 use super::workers::{WorkerProcess, worker_settings};
 
@@ -41,6 +42,8 @@ pub(super) struct Rack<'t> {
     pub(super) looks: Dice,
     pub(super) switch: SwitchNode,
     pub(super) controllers: ControllerPair,
+    /// The state beside two controllers of which one leads, if the rack has such.
+    pub(super) standbys: Option<Standbys>,
     pub(super) workers: Vec<WorkerProcess>,
     /// The NICs and cores behind workers that are lanes.
     pub(super) servers_of_cores: Vec<ServerCores>,
@@ -74,8 +77,9 @@ impl<'t> Rack<'t> {
             dice: Dice::new(seed, 3),
             estimates: Dice::named(seed, "estimates", 0),
             looks: Dice::named(seed, "looks", 0),
-            switch: SwitchNode::new(&scenario),
-            controllers: ControllerPair::new(seed, &scenario),
+            switch: SwitchNode::new(&scenario, kind.has_standbys),
+            controllers: ControllerPair::new(seed, &scenario, kind.has_standbys),
+            standbys: Standbys::new(kind, seed),
             workers: (0..scenario.workers).map(WorkerProcess::new).collect(),
             servers_of_cores: servers_of_cores(&scenario),
             worker_settings: worker_settings(&scenario),

@@ -9,6 +9,7 @@ mod gray_failures;
 mod operators;
 mod process_failures;
 mod session;
+mod standbys;
 mod switch;
 mod workers;
 mod writes;
@@ -55,7 +56,10 @@ impl Rack<'_> {
             self.after(Nanos(50_000), Event::Submit(client));
         }
         self.start_servers();
-        self.connect_controller();
+        if self.standbys.is_none() {
+            self.connect_controller();
+        }
+        self.start_standbys();
         for (at, process_failure) in self.scenario.process_failures.clone() {
             self.remind(at, Event::ProcessFailure(process_failure));
         }
@@ -126,6 +130,7 @@ impl Rack<'_> {
             Event::ControllerBack => self.restart_controller(),
             Event::LinkBack => self.connect_controller(),
             Event::FormerLooks => self.check_former(),
+            Event::Standby(event) => self.on_standby_event(*event),
             Event::Await(call) => self.await_arrives(call),
             Event::Changed { worker, life } => self.changed(worker, life),
             Event::Inspect => self.inspect()?,
@@ -229,6 +234,9 @@ impl Rack<'_> {
     /// The periodic check of what must hold at every moment.
     fn inspect(&mut self) -> Result<(), String> {
         let is_unseen = |worker: &WorkerProcess| worker.held_when_seen.is_none();
+        if self.leaders() > 1 {
+            return Err("11: two controllers lead at once".to_owned());
+        }
         let happened = self.switch.is_unseen || self.workers.iter().any(is_unseen);
         if happened {
             (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;

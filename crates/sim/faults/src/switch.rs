@@ -1,5 +1,6 @@
 //! The switch's process: its program, its epoch, and the bytes that it keeps.
 
+use sluice_control::{Arbiter, LeadAnswer, LeadCall};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Parked, Program};
 use sluice_wire::tables::{TableAnswer, TableOp};
@@ -9,7 +10,7 @@ use super::bytes::Bytes;
 use super::event::Event;
 use super::gate::Gate;
 use super::labels::Fairness;
-use super::limits::{SLICES, START, TYPES};
+use super::limits::{LEASE, SLICES, START, TYPES};
 use super::order::Precedence;
 use super::reckoning::SwitchLife;
 use super::replay_log::Party;
@@ -43,12 +44,15 @@ pub(super) struct SwitchNode {
     pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads in the switch's slab.
     pub(super) slab: Bytes,
+    /// Who leads, if the rack has standbys.
+    arbiter: Option<Arbiter>,
+    has_standbys: bool,
     choice: Choice,
     config: Config,
 }
 
 impl SwitchNode {
-    pub(super) fn new(scenario: &Scenario) -> Self {
+    pub(super) fn new(scenario: &Scenario, has_standbys: bool) -> Self {
         let config = config(scenario);
         Self {
             program: Some(in_life(1, &scenario.program, config)),
@@ -64,6 +68,8 @@ impl SwitchNode {
             reckoning: SwitchLife::default(),
             unread: Vec::new(),
             slab: Bytes::default(),
+            arbiter: has_standbys.then(|| Arbiter::new(Nanos(0), Term(0))),
+            has_standbys,
             choice: scenario.program,
             config,
         }
@@ -76,7 +82,8 @@ impl SwitchNode {
         self.unread.clear();
     }
 
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, now: Nanos) {
+        self.arbiter = self.has_standbys.then(|| Arbiter::new(now, self.config.term));
         self.slab = Bytes::default();
         self.gate = Gate::default();
         (self.queues, self.is_unseen) = (None, true);
@@ -93,10 +100,12 @@ impl SwitchNode {
 
     /// Carries out an operation of the controller of this term, unless the switch obeys another controller;
     /// `None` if it is down.
-    pub(super) fn operate(&mut self, by: Term, op: TableOp) -> Option<TableAnswer> {
+    pub(super) fn operate(&mut self, now: Nanos, by: Term, op: TableOp) -> Option<TableAnswer> {
         let program = self.program.as_mut()?;
         let obeyed = program.shape().term;
-        if !obeyed.obeys(by, &op) {
+        let is_let = |arbiter: &Arbiter| arbiter.lets_claim(now, by, LEASE);
+        let may_claim = !matches!(op, TableOp::Claim(_)) || self.arbiter.as_ref().is_none_or(is_let);
+        if !may_claim || !obeyed.obeys(by, &op) {
             return Some(TableAnswer::Superseded(obeyed));
         }
         if let TableOp::SetSlice(slice, row) = op {
@@ -108,7 +117,17 @@ impl SwitchNode {
         self.gate.written(&op);
         // The switch stores the term in its state folder.
         self.config.term = program.shape().term;
+        if let Some(arbiter) = &mut self.arbiter {
+            arbiter.heard(now, by);
+            arbiter.obeys(now, self.config.term);
+        }
         Some(answer)
+    }
+
+    /// Takes a controller's call about the lead; `None` if the switch is down.
+    pub(super) fn lead(&mut self, now: Nanos, call: &LeadCall) -> Option<LeadAnswer> {
+        self.program.as_ref()?;
+        Some(self.arbiter.as_mut()?.call(now, call))
     }
 }
 

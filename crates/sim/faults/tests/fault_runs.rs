@@ -62,6 +62,29 @@ fn seeds_of_rain_over_servers_of_many_cores_keep_every_promise() {
 
 /// Some tasks of these racks are worth beginning for a while only, from less than a microsecond to several
 /// tries.
+/// Two controllers, of which one leads while the switch lets it, are killed, stopped and cut off.
+#[test]
+fn seeds_with_standbys_keep_every_promise() {
+    for (policy, seeds) in [("rain", 1_500), ("rain:2,labels", 250), ("racksched:2", 250)] {
+        keep_every_promise(&RackKind::of(program(policy)).with_standbys(), " --standbys", seeds);
+    }
+}
+
+#[test]
+fn a_run_with_standbys_has_several_leaders_one_after_the_other_and_refuses_late_writes() {
+    let kind = RackKind::default().with_standbys();
+    let (mut leads, mut refused) = (0, 0);
+    for seed in 0..50 {
+        let count = |line: &sluice_faults::LogLine| {
+            let line = line.to_string();
+            leads += u64::from(line.contains("this controller leads now"));
+            refused += u64::from(line.contains("REFUSED, it obeys controller"));
+        };
+        replay(&kind, seed, &mut { count }).expect("it keeps every promise");
+    }
+    assert!(leads > 100 && refused > 10, "{leads} leads, {refused} late writes");
+}
+
 #[test]
 fn seeds_with_budgets_keep_every_promise() {
     for (policy, seeds) in [

@@ -25,13 +25,19 @@ impl FaultRunsOfArgs {
         } else {
             RackKind::of(self.policy)
         };
-        Ok(if self.budgets { kind.with_budgets() } else { kind })
+        let kind = if self.budgets { kind.with_budgets() } else { kind };
+        Ok(if self.standbys { kind.with_standbys() } else { kind })
     }
 
     /// The flags as on a command line.
     fn flags(&self) -> String {
         let flag = |is_set: bool, flag| if is_set { flag } else { "" };
-        format!("{}{}", flag(self.cores, " --cores"), flag(self.budgets, " --budgets"))
+        let flags = [
+            flag(self.cores, " --cores"),
+            flag(self.budgets, " --budgets"),
+            flag(self.standbys, " --standbys"),
+        ];
+        flags.concat()
     }
 
     /// The command that replays a run.
@@ -106,10 +112,10 @@ struct RunProgress<'a> {
 impl RunProgress<'_> {
     /// The results as JSON: `schemas/fault-runs.v1.json`.
     fn to_json(&self, broken: &Value) -> Value {
-        let FaultRunsOfArgs { policy, cores, budgets } = &self.args.runs;
+        let FaultRunsOfArgs { policy, cores, budgets, standbys } = &self.args.runs;
         json!({
             "schema": "sluice.fault-runs.v1", "policy": policy.to_string(), "cores": cores,
-            "budgets": budgets, "from": self.first, "runs": self.runs, "broken": broken
+            "budgets": budgets, "standbys": standbys, "from": self.first, "runs": self.runs, "broken": broken
         })
     }
 

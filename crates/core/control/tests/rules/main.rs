@@ -8,6 +8,7 @@ mod clock;
 mod datacenter;
 mod fabric;
 mod labels;
+mod lead;
 mod rack;
 mod random;
 mod restarts;

@@ -60,8 +60,9 @@ impl ClientArgs {
         Ok(self.options_at(self.controller.remote()?))
     }
 
-    /// Registers the client with its controller, with a leader or standby of its rack (`--controller A,B`),
-    /// or with the controllers of several spines (written the same). `seed` seeds the draw of a spine for each task.
+    /// Registers the client with its controller, with the one that leads of several (`--controller A,B`), or
+    /// with the controllers of several spines (written the same). `seed` seeds the draw of a spine for each
+    /// task.
     ///
     /// # Errors
     /// As [`ControllerArgs::remote`] and [`Client::connect`](crate::Client::connect).

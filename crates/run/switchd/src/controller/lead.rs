@@ -1,7 +1,7 @@
 //! A controller's calls about who leads, beside its connection to the switch: a call that hangs holds no
 //! other up.
 
-use sluice_control::{Candidate, Controller, Event, LeadAnswer, LeadCall, LinkState, Plan};
+use sluice_control::{Contender, Controller, Event, LeadAnswer, LeadCall, LinkState, Plan};
 use sluice_rpc::v1::{LeadRole, StandingResponse};
 use sluice_wire::{Nanos, Term};
 use tokio::sync::mpsc;
@@ -16,7 +16,7 @@ const ANSWERS_MAX: usize = 64;
 /// The runner's part in the choice of a leader.
 pub(super) struct LeadPart {
     /// `None`: the controller is in its switch's process, where nobody else can lead.
-    candidate: Option<Candidate>,
+    candidate: Option<Contender>,
     source: Source,
     /// What the controller says of itself; its term is filled in at each call.
     own: LeadCall,
@@ -42,7 +42,7 @@ impl LeadPart {
         let (tell, told) = mpsc::channel(ANSWERS_MAX);
         let is_apart = matches!(source, Source::There(_));
         Self {
-            candidate: is_apart.then(|| Candidate::new(plan.lease)),
+            candidate: is_apart.then(|| Contender::new(plan.lease)),
             source,
             own: LeadCall { at, term: Term(0), lease: plan.lease, plan: plan.fingerprint(), ends: false },
             tell,
@@ -109,8 +109,8 @@ impl LeadPart {
                     sluice_log::log!(
                         StandbyUnfit,
                         leader = answer.leader,
-                        "this standby has another plan than the leader at {}, or is of another version, and will not \
-                         lead: start both from the same plan; a controller without --standby takes the switch over",
+                        "this standby has another plan than the leader at {}, or another version, and will \
+                         not lead: start both from one plan, or this one without --standby",
                         shown_or(&answer.leader)
                     );
                 }
@@ -138,6 +138,8 @@ impl LeadPart {
         let role = match controller.link_state() {
             LinkState::Standby => LeadRole::Standby,
             LinkState::Superseded => LeadRole::Superseded,
+            // It has asked the switch to obey, and another one may have come first.
+            _ if controller.waits_for_lead() && controller.term() == Term(0) => LeadRole::Standby,
             _ => LeadRole::Leads,
         };
         let leader = if role == LeadRole::Leads { &self.own.at } else { &self.last.leader };

@@ -73,9 +73,9 @@ impl LocalSwitch {
     ) -> Result<Vec<TableAnswer>, SwitchdError> {
         let claims = ops.iter().any(|op| matches!(op, TableOp::Claim(_)));
         if claims && let Some(lease) = waits {
-            let may_take = self.arbitrate(|arbiter, now| arbiter.may_take(now, lease)).await?;
-            let obeyed = self.shape().await?.term;
-            if !may_take && by != obeyed {
+            let is_let = self.arbitrate(|arbiter, now| arbiter.lets_claim(now, by, lease)).await?;
+            if !is_let {
+                let obeyed = self.shape().await?.term;
                 return Ok(ops.iter().map(|_| TableAnswer::Superseded(obeyed)).collect());
             }
         }

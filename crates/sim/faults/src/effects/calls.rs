@@ -32,6 +32,9 @@ impl Rack<'_> {
             return;
         }
         session.asked = Some(now);
+        if let Some(standbys) = &mut self.standbys {
+            standbys.calls(host);
+        }
         if self.host_is_cut(host) || !self.calls_get_through(host) {
             return;
         }

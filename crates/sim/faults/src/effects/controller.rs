@@ -11,6 +11,7 @@ use crate::inspection::nothing_is_due;
 use crate::network::CALLS;
 use crate::rack::Rack;
 use crate::replay_log::{self, Party};
+use crate::standbys::changes;
 
 impl Rack<'_> {
     /// Connects the controller to the switch, if both are up.
@@ -20,6 +21,10 @@ impl Rack<'_> {
         }
         if let Some(shape) = self.switch.program.as_ref().map(|program| program.shape()) {
             self.controllers.reconnect();
+            let present = &self.controllers.present;
+            if let Some(standbys) = &mut self.standbys {
+                standbys.claims.connected(present.life, present.process);
+            }
             self.on_controller_event(Told::SwitchUp(shape));
         }
     }
@@ -30,6 +35,7 @@ impl Rack<'_> {
     }
 
     pub(crate) fn on_controller_event(&mut self, told: Told) {
+        self.stop_leading_in_time();
         let mut out = Vec::new();
         if let Some(controller) = &mut self.controllers.present.controller {
             controller.event(self.world.now, told, &mut out);
@@ -38,6 +44,7 @@ impl Rack<'_> {
     }
 
     pub(crate) fn tick_controller(&mut self) -> Result<(), String> {
+        self.stop_leading_in_time();
         let mut out = Vec::new();
         if let Some(controller) = &mut self.controllers.present.controller {
             controller.tick(self.world.now, &mut out);
@@ -47,7 +54,11 @@ impl Rack<'_> {
         Ok(())
     }
 
-    fn perform_controller_actions(&mut self, actions: Vec<Action>) {
+    pub(crate) fn perform_controller_actions(&mut self, actions: Vec<Action>) {
+        let writes = actions.iter().any(|action| match action {
+            Action::Table(op) => changes(op),
+            _ => false,
+        });
         for action in actions {
             match action {
                 Action::Table(op) => {
@@ -78,6 +89,9 @@ impl Rack<'_> {
         }
         self.tell_who_awaits();
         self.arm_controller();
+        if writes {
+            self.controller_wrote();
+        }
     }
 
     /// An agent gives a worker the depth that the slice step wants.

@@ -51,7 +51,9 @@ impl Rack<'_> {
     pub(crate) fn as_former<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let former = self.controllers.former.take()?;
         let present = std::mem::replace(&mut self.controllers.present, former);
+        self.controllers.swap_times();
         let done = act(self);
+        self.controllers.swap_times();
         self.controllers.former = Some(std::mem::replace(&mut self.controllers.present, present));
         Some(done)
     }
@@ -82,7 +84,10 @@ impl Rack<'_> {
     /// one is superseded, it calls the other. A renewal that goes there is lost for the present controller,
     /// and three in a row end a lease.
     pub(crate) fn calls_former(&mut self) -> bool {
-        self.former_believes() && self.dice.chance(CALLS_TO_FORMER) && self.world.now < FAULTS_END
+        self.standbys.is_none()
+            && self.former_believes()
+            && self.dice.chance(CALLS_TO_FORMER)
+            && self.world.now < FAULTS_END
     }
 
     /// Whether there is a former controller that does not know that the switch obeys another one.

@@ -26,6 +26,13 @@ impl Rack<'_> {
 
     /// The call arrives at the controller. A worker that asks again has ended its earlier call.
     pub(crate) fn await_arrives(&mut self, call: Await) {
+        match self.standbys.as_mut().map(|standbys| standbys.called_by(Host::Worker(call.worker))) {
+            Some(seat) => self.on_seat(seat, |rack| rack.await_arrives_here(call)),
+            None => self.await_arrives_here(call),
+        }
+    }
+
+    fn await_arrives_here(&mut self, call: Await) {
         if self.world.now < self.controllers.stalled_until {
             self.remind(self.controllers.stalled_until, Event::Await(call));
         } else if self.controllers.present.controller.is_some() {

@@ -1,10 +1,11 @@
 //! The events of a run's controllers.
 
-use sluice_control::{Answer, CallId, Event as Told};
+use sluice_control::{Answer, CallId, Contender, Event as Told};
 use sluice_wire::Nanos;
 
 use crate::event::Event;
 use crate::hosts::Host;
+use crate::limits::LEASE;
 use crate::rack::Rack;
 use crate::replay_log::{self, Party};
 
@@ -13,10 +14,22 @@ impl Rack<'_> {
         self.controllers.present = self.controllers.another();
         self.controllers.stalled_until = Nanos(0);
         self.say(Party::Rack, || "the controller is back".to_owned());
+        let seat = self.controllers.present.seat;
+        if let Some(standbys) = &mut self.standbys {
+            standbys.contenders[seat] = Contender::new(LEASE);
+        }
+        self.looks_soon(seat);
         self.connect_controller();
     }
 
     pub(crate) fn call_arrives(&mut self, told: Told) {
+        match self.seat_called(&told) {
+            Some(seat) => self.on_seat(seat, |rack| rack.call_arrives_here(told)),
+            None => self.call_arrives_here(told),
+        }
+    }
+
+    fn call_arrives_here(&mut self, told: Told) {
         if self.world.now < self.controllers.stalled_until {
             self.remind(self.controllers.stalled_until, Event::Call(Box::new(told)));
             return;
@@ -41,6 +54,9 @@ impl Rack<'_> {
                 self.remind(thaws, Event::CallAnswered { call, answer: Box::new(answer) });
                 return Ok(());
             }
+        }
+        if let Some((host, _)) = self.controllers.caller(call) {
+            self.note_answer(host, &answer);
         }
         match self.controllers.end_call(call) {
             Some((Host::Worker(worker), life)) => self.worker_answered(worker, life, &answer),

@@ -128,9 +128,12 @@ impl Rack<'_> {
 
     pub(crate) fn switch_back(&mut self) {
         if self.switch.program.is_none() {
-            self.switch.start();
+            self.switch.start(self.world.now);
             self.say(Party::Rack, || "the switch is back, in a new epoch".to_owned());
             self.connect_controller();
+            if self.standbys.is_some() {
+                self.as_former(Self::connect_controller);
+            }
         }
     }
 

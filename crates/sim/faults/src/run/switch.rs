@@ -9,6 +9,7 @@ use sluice_switch::Arrival;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Handle, Packet, Psn, ServerId, Submit, Term};
 
+use crate::event::Event;
 use crate::hosts::Host;
 use crate::limits::FAULTS_END;
 use crate::rack::Rack;
@@ -103,7 +104,17 @@ impl Rack<'_> {
         if switch != self.switch.life {
             return Ok(());
         }
-        let Some(answer) = self.switch.operate(by, op) else { return Ok(()) };
+        if self.standbys.is_some() {
+            let held_until = self.ops_held_until(life);
+            if self.world.now < held_until {
+                self.remind(held_until, Event::Op { life, switch, by, op: Box::new(op) });
+                return Ok(());
+            }
+        }
+        let Some(answer) = self.switch.operate(self.world.now, by, op) else { return Ok(()) };
+        if let Some(standbys) = &mut self.standbys {
+            standbys.claims.check(life, by, &op, &answer)?;
+        }
         self.tell(Party::Controller, Some(Party::Switch), None, |_| replay_log::table(&op, &answer));
         if !matches!(answer, TableAnswer::Superseded(_)) {
             self.servers.check_row(&op)?;
