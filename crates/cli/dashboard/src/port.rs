@@ -93,7 +93,8 @@ impl DashboardPort {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
             Err(why) => {
-                return sluice_log::log!(PageFailed, %why, "the dashboard is not served on {}: {why}", self.local);
+                let at = self.local;
+                return sluice_log::log!(PageFailed, %why, "the dashboard is not served on {at}: {why}");
             }
         };
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));

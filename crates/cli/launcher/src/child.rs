@@ -112,8 +112,7 @@ impl Child {
         };
         let kind = status.code().map_or(Kind::Broken, Kind::of_code);
         let said = last_line(&self.log)
-            .map(|line| sluice_log::message_of(&line))
-            .unwrap_or_else(|| "it said nothing".to_owned());
+            .map_or_else(|| "it said nothing".to_owned(), |line| sluice_log::message_of(&line));
         let said = said.trim_start_matches("sluice: ");
         let said = if status.signal().is_some() { String::new() } else { format!(": {said}") };
         Failure::new(kind, format!("{} {}{said}", self.name, ending(status)))

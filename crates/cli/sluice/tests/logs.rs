@@ -96,7 +96,7 @@ fn a_malformed_rust_log_is_one_line_and_a_good_one_chooses() {
         let switch = switch(folder.path(), &[], Some(asked), File::create(&path).expect("a file"));
         // The controller logs beside the line that says where the switch listens.
         let has = |name: &&str| read_to_string(&path).is_ok_and(|said| said.contains(*name));
-        let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let patience = std::time::Instant::now() + std::time::Duration::from_mins(1);
         while !named.iter().all(has) && std::time::Instant::now() < patience {
             std::thread::yield_now();
         }

@@ -90,7 +90,7 @@ events! {
     Bmv2Said: DEBUG, Own, "bmv2-said", "A line that BMv2 wrote.";
     WorkerRegistered: INFO, Own, "worker-registered", "Worker: it has a place in the switch.";
     ServerRegistered: INFO, Own, "server-registered", "Server: its memory has its rings.";
-    DrainLimitReached: WARN, Own, "drain-limit-reached", "Worker: it ends with tasks that it could not finish.";
+    DrainLimitReached: WARN, Own, "drain-limit-reached", "Worker: it ends with tasks that it holds.";
     EndUnwatched: WARN, Own, "end-unwatched", "Worker: a service that does not return will not be ended.";
     RegistrationWaits: INFO, Own, "registration-waits", "Worker or client: the controller lets it wait.";
     RegistrationDeferred: DEBUG, Own, "registration-deferred", "Host: each answer that lets it wait.";

@@ -87,7 +87,7 @@ fn bar(verb: &'static str, total: u64) -> ProgressBar {
     ProgressBar::new(total).with_style(style).with_prefix(verb)
 }
 
-//// Writes a message. Failure is ignored: if no one can read the message, that is no reason to stop.
+/// Writes a message. Failure is ignored: if no one can read the message, that is no reason to stop.
 fn say(what: &str) {
     sluice_log::tell(LogEvent::Said, what);
 }

@@ -36,6 +36,10 @@ impl TracesError {
     }
 }
 
+/// The variables of OpenTelemetry that name the collector: for spans, and for all that is exported.
+const OF_TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+const OF_ALL: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
 impl TraceEndpoint {
     /// The address in a flag; without one that of `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, which is used as it
     /// is, or `OTEL_EXPORTER_OTLP_ENDPOINT`; else this machine's port 4318.
@@ -44,8 +48,6 @@ impl TraceEndpoint {
     /// [`TracesError::Endpoint`] for what is no address, and for https: no spans go through TLS yet.
     pub fn found(flag: Option<&str>) -> Result<Self, TracesError> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        const OF_TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
-        const OF_ALL: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
         if let Some(at) = flag {
             return Self::read(at, "--otlp", true);
         }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use http::{Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Collected, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -150,7 +150,7 @@ impl SpanExporter {
         let answer = sender.send_request(asked).await.map_err(|why| later(&why))?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
-        taken(status, &body.map(|body| body.to_bytes()).unwrap_or_default())
+        taken(status, &body.map(Collected::to_bytes).unwrap_or_default())
     }
 
     fn complain(&mut self, why: &str) {

@@ -56,7 +56,9 @@ impl ClientTraces {
         let Some(sent) = self.under_way.remove(&task) else { return };
         let (trace, clock) = (TraceId::of(task), Clock::start());
         if let Outcome::Reply(reply) = outcome {
-            parts(trace, &clock, &sent.at, reply, at).into_iter().for_each(|span| tracer.push(span));
+            for span in parts(trace, &clock, &sent.at, reply, at) {
+                tracer.push(span);
+            }
         }
         let unix = |at| clock.to_realtime(at);
         let mut attributes = vec![

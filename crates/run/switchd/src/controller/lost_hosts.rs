@@ -86,7 +86,9 @@ mod tests {
 
     fn after(notes: &[Note]) -> Vec<String> {
         let mut lost = LostHosts::default();
-        notes.iter().for_each(|note| lost.on_note(note));
+        for note in notes {
+            lost.on_note(note);
+        }
         lost.told().into_iter().map(|lost| format!("{} {}", lost.name, lost.index)).collect()
     }
 

@@ -1,4 +1,5 @@
 //! A collector for tests: takes OTLP over HTTP, and decodes it with OpenTelemetry's own crate.
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
