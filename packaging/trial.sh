@@ -171,6 +171,14 @@ runs_in_the_kernel() {
     inside systemctl start sluice-switch
 }
 
+page_shows_the_rack() { inside curl --silent --fail http://127.0.0.1:7410/state.json | grep -q '"spin"'; }
+
+has_a_page() {
+    inside systemctl start sluice-dashboard
+    until_true 60 page_shows_the_rack
+    inside systemctl stop sluice-dashboard
+}
+
 server_is_registered() { inside sluice status | grep '^ *one '; }
 
 runs_apart() {

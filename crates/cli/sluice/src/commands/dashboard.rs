@@ -8,6 +8,7 @@ use sluice_net::program::read_anew_on_hangup;
 use sluice_rpc::{Remote, ServerTls};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::print;
+use sluice_support::service_manager::ReadyService;
 use sluice_support::stop::Stop;
 
 use super::LOOK_EVERY;
@@ -22,6 +23,7 @@ pub(crate) fn run(args: &DashboardArgs) -> Outcome<()> {
     let port = DashboardPort::bind(args.listen, tls(&args.guard)?)?;
     let url = port.url();
     let dashboard = Dashboard::start(port, watched)?;
+    let _ready = ReadyService::tell();
     if args.output.json {
         print::line(json!({ "schema": "sluice.listening.v1", "dashboard": url }))?;
     } else if !args.output.quiet {
