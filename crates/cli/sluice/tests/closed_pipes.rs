@@ -4,7 +4,7 @@ mod common;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{SMALL, command, sluice, stderr, stdout};
 
 /// Commands that end by themselves, with their arguments, and whether they have `--json`.
-const SHORT: [(&str, &[&str], bool); 15] = [
+const SHORT: [(&str, &[&str], bool); 17] = [
     ("up", &["plan.toml", "--length", "200ms"], true),
     ("versus", &["--today", "reuseport", "--workers", "2", "--tasks", "1000", "--dilate", "20"], true),
     ("doctor", &[], true),
@@ -33,6 +33,8 @@ const SHORT: [(&str, &[&str], bool); 15] = [
     ("report", &["study/study.json"], false),
     ("replay-fault", &["3"], false),
     ("fault-runs", &["--count", "20"], true),
+    ("completions", &["bash"], false),
+    ("man", &["pages"], false),
 ];
 
 /// Commands that need a rack, with their arguments beside its controller.
@@ -44,7 +46,7 @@ const ASKING: [(&str, &[&str], bool); 4] = [
 ];
 
 /// Commands that run until they are stopped.
-const LASTING: [&str; 4] = ["switch", "controller", "worker", "server"];
+const LASTING: [&str; 5] = ["switch", "controller", "worker", "server", "dashboard"];
 
 /// The target of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,11 +277,16 @@ fn a_part_that_runs_until_it_is_stopped_does_not_need_anybody_to_listen() {
             ["server", "--name", "s", "--memory", &state, "--listen", &listen, "--controller", &control];
         parts.push(with_json(&server));
         parts.push(with_json(&["worker", "hold", "--slice", "work", "--controller", &control]));
+        let page = format!("127.0.0.1:{}", free_port());
+        parts.push(with_json(&["dashboard", "--listen", &page, "--controller", &control]));
+        while TcpStream::connect(&page).is_err() {
+            thread::sleep(Duration::from_millis(5));
+        }
         wait_for(folder.path(), &control, "servers", 1);
         wait_for(folder.path(), &control, "workers", 1);
         // The worker ends first: it waits until the switch has noticed.
         let codes: Vec<Option<i32>> = parts.into_iter().rev().map(ended).collect();
-        assert_eq!(codes, [Some(0); 4], "worker, server, controller, switch; --json: {json}");
+        assert_eq!(codes, [Some(0); 5], "page, worker, server, controller, switch; --json: {json}");
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 use sluice_support::fail::{Failure, Outcome};
+use sluice_support::print;
 use sluice_system::{Attempt, advice};
 
 use crate::args::{ManArgs, Sluice};
@@ -16,7 +17,8 @@ pub(crate) fn run(args: &ManArgs) -> Outcome<()> {
     write(&args.folder).map_err(|why| {
         let (folder, helps) = (args.folder.display(), advice(Attempt::Write, &why));
         Failure::bad_input(format!("manual pages cannot be written to {folder}: {why}; {helps}"))
-    })
+    })?;
+    print::line(format_args!("manual pages in {0}; man {0}/sluice.1 shows the first", args.folder.display()))
 }
 
 fn write(folder: &Path) -> io::Result<()> {
