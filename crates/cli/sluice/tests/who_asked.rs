@@ -66,7 +66,7 @@ fn without_certificates_the_log_says_that_anybody_may_have_asked() {
     let args = ["map", "hold", "spare", "--controller", &switch.control];
     let mapped = sluice(folder.path(), &args);
     assert!(mapped.status.success(), "{}", stderr(&mapped));
-    let told = "INFO somebody on this machine or network maps task type";
+    let told = "INFO operator-asked somebody on this machine or network maps task type";
     let log = switch.ends();
     assert!(log.iter().any(|line| line.contains(told)), "{log:#?}");
 }
@@ -78,7 +78,8 @@ fn a_refused_caller_is_in_the_log_with_its_certificate_and_the_reason() {
     let switch = Switch::start(folder.path(), &TLS);
     switch.asks(&["map", "hold", "spare"], "eve", false);
     let log = switch.ends();
-    let told = "WARN the certificate of eve was refused: SetType takes a certificate with the role operator";
+    let told = "WARN call-refused the certificate of eve was refused: SetType takes a certificate with the \
+                role operator";
     assert!(log.iter().any(|line| line.contains(told)), "{log:#?}");
     assert!(log.iter().all(|line| !line.contains("maps task type")), "it was not let in: {log:#?}");
 }
@@ -90,7 +91,8 @@ fn a_caller_without_a_certificate_is_in_the_log_with_its_address() {
     let args = ["move", "ann/w", "spare", "--controller", &switch.control, "--ca", "switch.pem"];
     assert!(!sluice(folder.path(), &args).status.success());
     let log = switch.ends();
-    let told = "WARN a caller from 127.0.0.1 was refused: callers have to show a certificate here";
+    let told = "WARN call-refused a caller from 127.0.0.1 was refused: callers have to show a certificate \
+                here";
     assert!(log.iter().any(|line| line.contains(told)), "{log:#?}");
 }
 

@@ -12,7 +12,10 @@ fn a_full_queue_is_told_with_how_many_tasks_it_costs() {
     let rack = Rack::of(&PLAN.replace("limit = 64", "limit = 4"));
     let up = rack.up();
     // Two workers that hold for 3 ms serve 660 tasks a second at most.
-    let load = rack.quiet(&["load", "--mix", "hold=1", "--rate", "3000", "--length", "600s"]);
+    let load = "name = \"load\"\n[load]\nrate = 3000\nmix = \"hold=1\"\nlength = \"600s\"\n\
+                [load.request.hold]\nbusy = \"3ms\"\n";
+    std::fs::write(rack.folder().join("load.toml"), load).expect("written");
+    let load = rack.quiet(&["load", "load.toml"]);
     let told = rack.finds("queue-full");
     assert!(told["why"].as_str().is_some_and(|why| why.contains(" tasks (")), "{told}");
     assert!(told["next"].as_str().is_some_and(|next| next.contains("`limit`")), "{told}");
@@ -44,11 +47,15 @@ fn packets_that_the_kernel_drops_in_front_of_a_switch_that_stands_still_are_told
 fn tasks_of_a_type_that_no_slice_serves_any_more_are_told() {
     let rack = Rack::of(PLAN);
     let up = rack.up();
-    let load = rack.quiet(&["load", "--mix", "hold=1", "--rate", "100", "--length", "600s"]);
+    let load = rack.quiet(&["load", "--mix", "hold=1", "--rate", "1000", "--length", "600s"]);
     rack.until("loaded", |status| status["clients"][0].is_object());
-    let mapped = crate::common::sluice(rack.folder(), &["map", "hold"]);
-    assert_eq!(mapped.status.code(), Some(0), "{}", crate::common::stderr(&mapped));
-    let told = rack.finds("type-unmapped");
+    // A client learns soon that its type goes nowhere, and sends no more: a few tasks a time are refused.
+    let told = rack.finds_while("type-unmapped", || {
+        for args in [&["map", "hold", "work"][..], &["map", "hold"]] {
+            let mapped = crate::common::sluice(rack.folder(), args);
+            assert_eq!(mapped.status.code(), Some(0), "{}", crate::common::stderr(&mapped));
+        }
+    });
     assert!(told["next"].as_str().is_some_and(|next| next.contains("sluice map")), "{told}");
     drop(load);
     up.ends_well();
