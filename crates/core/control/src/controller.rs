@@ -16,7 +16,7 @@ use crate::note::Note;
 use crate::plan::{Plan, PlanError};
 use crate::reading::ReadBack;
 use crate::registration::{Holder, Registry, Wants};
-use crate::server::Server;
+use crate::server::{PairsOfGone, Server};
 use crate::slice::{Slice, Watch};
 use crate::turn::Turn;
 use crate::worker::Worker;
@@ -47,6 +47,7 @@ pub struct Controller {
     pub(crate) departed: VecDeque<(u64, Option<Serial>)>,
     pub(crate) clients: Registry<Client>,
     pub(crate) servers: Registry<Server>,
+    pub(crate) pairs_of_gone: PairsOfGone,
     pub(crate) slices: Vec<Slice>,
     pub(crate) types: BTreeMap<TaskType, SliceId>,
     /// Until this time new clients wait for every slice to have a worker.
@@ -102,6 +103,7 @@ impl Controller {
             departed: VecDeque::new(),
             clients: Registry::new(0),
             servers: Registry::new(0),
+            pairs_of_gone: PairsOfGone::default(),
             slices,
             types,
             gathers_until: Nanos(0),

@@ -1,5 +1,6 @@
 //! A registered server: the rows that it should have in the switch, and those that it has.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{RingRow, ServerRow};
@@ -26,6 +27,37 @@ pub(crate) struct Server {
 
 /// How many queue pairs are remembered of a server.
 const USED_MAX: usize = 8;
+
+/// The queue pairs of servers that are registered no more, by the servers' addresses, oldest first. A server
+/// that stood still for a lease comes back with the pair that it had. If a call that it made with an earlier
+/// pair arrives first, that call takes the seat, and only this memory tells that the later pair was in use.
+#[derive(Debug, Default)]
+pub(crate) struct PairsOfGone(VecDeque<(Endpoint, Vec<Qpn>)>);
+
+/// How many servers are remembered that are registered no more.
+const GONE_MAX: usize = 256;
+
+impl PairsOfGone {
+    /// The server is registered no more.
+    pub(crate) fn keep(&mut self, server: &Server) {
+        if self.0.len() == GONE_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((server.at, server.used.clone()));
+    }
+
+    /// The server is registered again: it remembers its pairs itself from now on.
+    pub(crate) fn give_to(&mut self, server: &mut Server) {
+        let at = server.at;
+        let own = core::mem::take(&mut server.used);
+        let before: Vec<Qpn> =
+            self.0.iter().filter(|(gone, _)| *gone == at).flat_map(|(_, pairs)| pairs).copied().collect();
+        self.0.retain(|(gone, _)| *gone != at);
+        for pair in before.into_iter().chain(own) {
+            server.use_pair(pair);
+        }
+    }
+}
 
 /// A server's rows in the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,7 +46,7 @@ impl Controller {
         let held = |i: &u16| self.servers.get(*i).is_some_and(|s| s.registration.life == life);
         if let Some(index) = self.servers.by_name(name).filter(held) {
             self.withdraw_server(index, out);
-            self.servers.remove(index);
+            self.remove_server(index);
             out.push(Action::Note(Note::ServerLeft { name: name.to_string(), server: ServerId(index) }));
         }
         out.push(Action::Answer { call, answer: Answer::Left { final_sent: None } });
@@ -59,7 +59,7 @@ impl Controller {
         let over: Vec<u16> = self.servers.iter().filter(is_over).map(|(index, _)| index).collect();
         for index in over {
             self.withdraw_server(index, out);
-            if let Some(server) = self.servers.remove(index) {
+            if let Some(server) = self.remove_server(index) {
                 let name = server.registration.shown();
                 out.push(Action::Note(Note::ServerDied { name, server: ServerId(index) }));
             }
@@ -85,7 +85,7 @@ impl Controller {
             let index = index as u16;
             match (self.servers.get_mut(index), rows) {
                 (Some(server), rows) => server.written = rows,
-                (None, Some(rows)) => self.servers.seat(index, Server::read_back(now, rows)),
+                (None, Some(rows)) => self.seat_server(index, Server::read_back(now, rows)),
                 (None, None) => {}
             }
         }
@@ -103,15 +103,29 @@ impl Controller {
     /// Another life of the switch holds no rows of servers, and has room for so many.
     pub(crate) fn forget_servers(&mut self, room: u16) {
         if self.servers.len() != room {
+            for index in 0..self.servers.len() {
+                self.remove_server(index);
+            }
             self.servers = Registry::new(room);
         }
         for index in 0..room {
             if self.servers.get(index).is_some_and(|server| server.registration.name.is_none()) {
-                self.servers.remove(index);
+                self.remove_server(index);
             } else if let Some(server) = self.servers.get_mut(index) {
                 server.written = None;
             }
         }
+    }
+
+    fn seat_server(&mut self, index: u16, mut server: Server) {
+        self.pairs_of_gone.give_to(&mut server);
+        self.servers.seat(index, server);
+    }
+
+    fn remove_server(&mut self, index: u16) -> Option<Server> {
+        let server = self.servers.remove(index)?;
+        self.pairs_of_gone.keep(&server);
+        Some(server)
     }
 
     /// The ring that a worker's server keeps for a slice.
@@ -148,7 +162,7 @@ impl Controller {
             return Err(refused(Refusal::TableFull { limit }));
         };
         if self.servers.get(index).is_none() {
-            self.servers.seat(index, Server::new(now, hello));
+            self.seat_server(index, Server::new(now, hello));
         }
         if let Some(server) = self.servers.get_mut(index) {
             server.hear(now, hello);

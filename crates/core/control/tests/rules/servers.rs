@@ -126,6 +126,35 @@ fn a_call_of_a_dead_life_that_comes_late_gives_neither_lifes_pair_a_second_row()
     assert_eq!(servers(&mut rack), 1);
 }
 
+/// The server stands still, its lease ends, and the first call that arrives then was made long before, with
+/// the pair that the server had before its last one. Seed 210751240 of the fault runs with standbys.
+#[test]
+fn a_late_call_of_an_earlier_pair_gives_the_last_pair_no_second_row() {
+    let ends: [fn(&mut Rack); 2] = [
+        |rack| rack.run(LEASE + Nanos::from_millis(10)),
+        |rack| {
+            rack.call(|call| Event::ServerLeave { call, name: "s".to_string(), life: 1 });
+            rack.flush();
+        },
+    ];
+    for end in ends {
+        let mut rack = Rack::up();
+        let earlier = joined(&mut rack, &ServerHello { reliable: true, ..server("s", 1) });
+        let last = ServerHello { qpn: Qpn(earlier.qpn.0 + 1), ..earlier.clone() };
+        assert_eq!(granted(&mut rack, &last).spent_pair, None);
+        for late in [&earlier, &ServerHello { rings: Vec::new(), ..earlier.clone() }] {
+            end(&mut rack);
+            assert_eq!(servers(&mut rack), 0);
+            granted(&mut rack, late);
+            assert_eq!(granted(&mut rack, &last).spent_pair, Some(last.qpn));
+            assert_eq!(servers(&mut rack), 0);
+        }
+        let anew = ServerHello { qpn: Qpn(last.qpn.0 + 1), ..last };
+        assert_eq!(granted(&mut rack, &anew).spent_pair, None);
+        assert_eq!(servers(&mut rack), 1);
+    }
+}
+
 /// Only the last few pairs of each server are remembered, and the last one is always among them.
 #[test]
 fn a_server_may_connect_as_often_as_it_likes() {

@@ -140,6 +140,8 @@ impl Rack<'_> {
         let seat = self.controllers.present.seat;
         let struck = self.standbys.as_mut().and_then(|standbys| standbys.at_next_write[seat].take());
         let Some((stalls, lasts)) = struck.filter(|_| self.world.now < FAULTS_END) else { return };
+        // The write may come long after the failure was due.
+        let lasts = lasts.min(FAULTS_END - self.world.now);
         self.say(Party::Rack, || format!("FAULT: controller {seat} in the middle of a write"));
         if stalls { self.stall_controller(lasts) } else { self.cut_controller(seat, lasts) }
     }
