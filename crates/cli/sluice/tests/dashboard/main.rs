@@ -6,6 +6,8 @@
 mod common;
 
 mod browser;
+mod findings;
+mod heat;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
