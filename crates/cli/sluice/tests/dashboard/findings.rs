@@ -21,6 +21,8 @@ fn a_worker_that_stands_still_is_told_of_on_the_page_until_it_goes_on() {
     let worker = Pid::from_child(&shown.workers[1].0);
     kill_process(worker, Signal::STOP).expect("it lives");
     browser.wait_for(&format!("{ITEMS}.some((item) => item.textContent.includes('worker-stopped'))"));
+    // Until its row is free the worker is dying, and then it is one that was lost.
+    browser.wait_for(&format!("{ITEMS}[0]?.textContent.includes('its lease ended')"));
     browser.wait_for("document.querySelector('#wrong .headline').textContent.startsWith('1 wrong')");
     assert_eq!(browser.value("document.activeElement === window.before"), true, "the focus has moved");
     // Only the headline is spoken, once: the figures of the list change each second.
