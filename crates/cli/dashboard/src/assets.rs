@@ -25,6 +25,8 @@ const ASSETS: &[Asset] = &[
     Asset { path: "/rack.js", media: JS, parts: &[include_str!("page/rack.js")] },
     Asset { path: "/document.js", media: JS, parts: &[include_str!("page/document.js")] },
     Asset { path: "/events.js", media: JS, parts: &[include_str!("page/events.js")] },
+    Asset { path: "/findings.js", media: JS, parts: &[include_str!("page/findings.js")] },
+    Asset { path: "/standing.js", media: JS, parts: &[include_str!("page/standing.js")] },
     Asset { path: "/changes.js", media: JS, parts: &[include_str!("page/changes.js")] },
     Asset { path: "/units.js", media: JS, parts: &[include_str!("page/units.js")] },
 ];

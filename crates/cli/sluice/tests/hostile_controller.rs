@@ -2,19 +2,23 @@
 
 mod common;
 
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::pin::Pin;
+use std::process::Stdio;
 use std::thread;
 
-use common::{sluice, stderr, stdout};
+use common::{Running, command, hold_to_schema, sluice, stderr, stdout};
+use serde_json::Value;
 use sluice_rpc::v1::{self, Counter};
 use sluice_switchd::rpc::services::controller_server::{Controller, ControllerServer};
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Empty, Stream};
 use tonic::{Request, Response, Status, async_trait};
 
-/// Clears the screen, sets the window's title, starts a line, and reverses the text direction.
-const HOSTILE: &str = "w\u{1b}[2J\u{1b}]0;owned\u{7}\nw-2 open\u{202e}\u{9b}1m";
+/// Clears the screen, sets the window's title, starts a line, reverses the text direction, and is markup.
+const HOSTILE: &str = "w\u{1b}[2J\u{1b}]0;owned\u{7}\nw-2 open\u{202e}\u{9b}1m<i>b";
+const MARKUP: &str = "<i>b";
 
 #[test]
 fn what_a_hostile_controller_calls_things_commands_no_terminal() {
@@ -30,6 +34,52 @@ fn what_a_hostile_controller_calls_things_commands_no_terminal() {
     }
     let shown = stdout(&sluice(folder.path(), &["status", "--controller", &at]));
     assert!(shown.contains("w\\u{1b}[2J"), "{shown}");
+}
+
+#[test]
+fn the_state_of_a_page_tells_its_findings_in_harmless_text() {
+    let at = hostile_controller();
+    let folder = tempfile::tempdir().expect("a folder");
+    let args = ["dashboard", "--listen", "127.0.0.1:0", "--controller", &at, "--json", "--quiet"];
+    let mut child = command(folder.path(), &args).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("it prints");
+    let _dashboard = Running(child);
+    let said: Value = serde_json::from_str(&line).expect("JSON");
+    let at = said["dashboard"].as_str().expect("a URL").trim_start_matches("http://").trim_end_matches('/');
+    let state = loop {
+        let state = get(at, "/state.json");
+        if state["racks"][0]["status"].is_object() {
+            break state;
+        }
+        thread::yield_now();
+    };
+    hold_to_schema(&state);
+    hold_to_schema(&state["racks"][0]["status"]);
+    let findings = state["racks"][0]["status"]["findings"].as_array().expect("a list");
+    assert_eq!((&findings[0]["severity"], findings.is_empty()), (&"wrong".into(), false), "{findings:#?}");
+    let stopped = findings.iter().find(|finding| finding["code"] == "worker-stopped");
+    let stopped = stopped.unwrap_or_else(|| panic!("{findings:#?}"));
+    let name = stopped["subject"]["name"].as_str().expect("a name");
+    assert!(name.starts_with("w\\u{1b}[2J") && name.contains(MARKUP), "{name:?}");
+    let mut texts = vec![&state];
+    while let Some(value) = texts.pop() {
+        let is_harmful = |letter: char| letter.is_control() || letter == '\u{202e}';
+        assert!(!value.as_str().is_some_and(|text| text.contains(is_harmful)), "{value:?}");
+        texts.extend(value.as_array().into_iter().flatten());
+        texts.extend(value.as_object().into_iter().flat_map(|object| object.values()));
+    }
+}
+
+/// What a page answers as JSON.
+fn get(at: &str, path: &str) -> Value {
+    let mut stream = TcpStream::connect(at).expect("it listens");
+    let asks = format!("GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n");
+    stream.write_all(asks.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
+    serde_json::from_str(body).unwrap_or_else(|why| panic!("{why}: {body}"))
 }
 
 /// Serves until the test ends.

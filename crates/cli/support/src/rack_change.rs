@@ -1,5 +1,6 @@
 //! Changes of a running rack: which slice a worker serves, and which slice takes a type. No task is lost:
-//! waiting tasks stay where they are, and a slice that takes tasks keeps at least one worker.
+//! waiting tasks stay where they are. The last worker of a slice stays while types go there and clients are
+//! registered, and else until nothing waits in the slice; then it may leave, and the slice has none.
 //!
 //! All functions must be called inside a tokio runtime.
 

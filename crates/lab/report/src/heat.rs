@@ -6,8 +6,9 @@ use sluice_outcome::study::HeatMap;
 use super::html::{Html, tag};
 use super::show;
 
-/// The weakest and the strongest colour, in per cent.
-const COLOUR: (f64, f64) = (4.0, 62.0);
+/// The strongest colour: `style.css` has a class for each from 0. A style attribute would not do, since the
+/// dashboard's policy forbids them.
+const LEVEL_MAX: f64 = 14.0;
 
 pub(super) fn heat(html: &mut Html, map: &HeatMap) {
     let strength = strengths(map);
@@ -33,13 +34,13 @@ fn head(html: &mut Html, map: &HeatMap) {
     });
 }
 
-fn rows(html: &mut Html, map: &HeatMap, strength: &impl Fn(f64) -> f64) {
+fn rows(html: &mut Html, map: &HeatMap, strength: &impl Fn(f64) -> u8) {
     for (value, row) in map.down.values.iter().zip(&map.cells) {
         html.element("tr", |html| {
             html.leaf(tag("th").with("scope", "row"), show::whole(*value));
             for number in row {
-                let style = format!("--heat:{:.0}%", strength(number.value));
-                html.element(tag("td").with("style", style), |html| {
+                let level = strength(number.value);
+                html.element(tag("td").with("class", format_args!("heat-{level}")), |html| {
                     html.leaf("b", show::quantity(number.value, map.unit));
                     if let Some(interval) = show::interval(number, map.unit) {
                         html.verbatim(" ");
@@ -52,12 +53,12 @@ fn rows(html: &mut Html, map: &HeatMap, strength: &impl Fn(f64) -> f64) {
 }
 
 /// The strength of a number's colour: the position of its logarithm between those of the map's extremes.
-fn strengths(map: &HeatMap) -> impl Fn(f64) -> f64 {
+fn strengths(map: &HeatMap) -> impl Fn(f64) -> u8 {
     let magnitude = |value: f64| value.max(f64::MIN_POSITIVE).ln();
     let extremes = map.numbers().map(|(_, _, number)| magnitude(number.value));
     let (low, high) = extremes.fold((f64::MAX, f64::MIN), |(low, high), m| (low.min(m), high.max(m)));
     move |value| {
         let part = if high > low { (magnitude(value) - low) / (high - low) } else { 0.0 };
-        COLOUR.0 + (COLOUR.1 - COLOUR.0) * part
+        (LEVEL_MAX * part).round() as u8
     }
 }

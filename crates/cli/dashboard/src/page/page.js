@@ -4,6 +4,7 @@ import * as changes from "./changes.js";
 import { Report } from "./document.js";
 import { KeyedTable, element, setText, show } from "./elements.js";
 import { Events, Speaker } from "./events.js";
+import { Findings } from "./findings.js";
 import { Rack, overviewRow } from "./rack.js";
 import * as server from "./server.js";
 import { clock, count, rate, span, time } from "./units.js";
@@ -16,6 +17,7 @@ const CHARTS_EVERY_MS = 2_000;
 const place = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const main = place("main");
 const speaker = new Speaker(place("news"));
+const findings = new Findings();
 const events = new Events();
 const report = new Report();
 /** @type {Rack[]} */
@@ -31,6 +33,7 @@ const overview = new KeyedTable("Racks and spines", [
   { name: "name" },
   { name: "kind" },
   { name: "state" },
+  { name: "wrong" },
   { name: "workers", right: true },
   { name: "tasks/s", right: true },
   { name: "tasks wait", right: true },
@@ -134,7 +137,7 @@ function set(state) {
   if (racks.length !== state.racks.length) {
     racks = state.racks.map((_, number) => new Rack(number));
     const several = racks.length > 1 ? [overviewSection] : [];
-    main.replaceChildren(...several, ...racks.map((rack) => rack.section), loadSection, events.section);
+    main.replaceChildren(findings.section, ...several, ...racks.map((rack) => rack.section), loadSection, events.section);
     select();
     draw();
   }
@@ -144,6 +147,7 @@ function set(state) {
       rack.set(of, state.visitor.may_change);
     }
   });
+  findings.set(state.racks);
   overview.set(state.racks.map((rack, number) => overviewRow(rack, number, number === shown)));
   show(loadSection, state.load !== null);
   if (state.load !== null) {

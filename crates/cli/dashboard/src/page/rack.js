@@ -2,7 +2,9 @@
 
 import * as changes from "./changes.js";
 import { KeyedTable, badge, element, setText, show } from "./elements.js";
+import { counted } from "./findings.js";
 import * as server from "./server.js";
+import { builds, standing } from "./standing.js";
 import { NOTHING, clock, count, digits, rate, several, span, time } from "./units.js";
 
 /** @typedef {import("./elements.js").Cell} Cell */
@@ -47,6 +49,7 @@ export class Rack {
     this.lost = element("p", { class: "notice lost" });
     this.line = element("p", { class: "state" });
     this.refusal = element("p", { class: "state" });
+    this.standing = element("p", { class: "state" });
     this.slices = new KeyedTable("Slices", SLICE_COLUMNS);
     this.charts = element("div", { class: "charts" });
     this.workers = new KeyedTable("Workers", WORKER_COLUMNS);
@@ -65,7 +68,7 @@ export class Rack {
       this.counters.table,
       this.refused.table,
     );
-    this.body = element("div", {}, this.line, this.refusal, this.slices.table, this.charts, this.workers.table, this.types.table, this.more);
+    this.body = element("div", {}, this.line, this.standing, this.refusal, this.slices.table, this.charts, this.workers.table, this.types.table, this.more);
     this.section = element("section", { id, "aria-labelledby": `${id}-title` }, this.heading, this.lost, this.body);
   }
 
@@ -133,6 +136,9 @@ export class Rack {
     const totals = `${hosts}, ${several(status.clients.length, "client")}`;
     setText(this.line, `${said}; controller ${rack.controller}; ${totals}${ends.join("")}.`);
     this.line.classList.toggle("notice", link !== "up");
+    const who = [standing(status), builds(status)].filter((text) => text !== "").join(" ");
+    show(this.standing, who !== "");
+    setText(this.standing, who);
     show(this.refusal, mayChange && rack.unchangeable !== null);
     setText(this.refusal, `No changes here: ${rack.unchangeable}.`);
   }
@@ -333,6 +339,8 @@ export function overviewRow(rack, number, isShown) {
     rack.silence !== null ? [`silent for ${span(rack.silence.lasts_ms)}`, "bad"] : link === "up" ? ["up", "good"] : [link ?? "asked", "fair"]
   );
   const differing = rack.status?.workers.filter((worker) => worker.differs !== null).length ?? 0;
+  const wrong = counted(rack.status?.findings ?? []);
+  const worst = rack.status?.findings[0]?.severity === "wrong" ? "bad" : "fair";
   const cells = /** @type {Cell[]} */ ([
     {
       key: `${rack.name} ${isShown}`,
@@ -346,6 +354,7 @@ export function overviewRow(rack, number, isShown) {
     },
     rack.kind,
     { key: word, nodes: () => [badge(word, kind)] },
+    { key: wrong, nodes: () => [wrong === "" ? NOTHING : badge(wrong, worst)] },
     count(rack.status?.workers.reduce((sum, worker) => sum + Math.max(1, worker.workers), 0) ?? 0),
     rates.length > 0 ? digits(rates.reduce((one, other) => one + other, 0)) : NOTHING,
     waiting === undefined ? NOTHING : count(waiting),

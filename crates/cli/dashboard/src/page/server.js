@@ -12,10 +12,14 @@
  *   renewed_ago_ns: number, labels: string[], workers: number, recent: RecentWork | null,
  *   differs: string | null }} WorkerStatus
  * @typedef {{ name: string, at: string, renewed_ago_ns: number }} HostStatus
+ * @typedef {{ code: string, severity: string, subject: { kind: string, name: string }, what: string, why: string,
+ *   next: string }} Finding
+ * @typedef {{ role: string, leader: string, standbys: string[], other_plan: boolean, spine: number }} Standing
  * @typedef {{ switch: { epoch: number, link: string, at: string, counters: Record<string, number> },
  *   slices: SliceStatus[], workers: WorkerStatus[], clients: HostStatus[], servers: HostStatus[],
  *   refused: Record<string, number>, types: { type: number, name: string }[],
- *   ending: { certificate: string, unix_s: number }[] }} RackStatus
+ *   ending: { certificate: string, unix_s: number }[], findings: Finding[], standing: Standing | null,
+ *   builds: { kind: string, name: string, build: string, oldest: number, newest: number }[] }} RackStatus
  * @typedef {{ name: string, tasks_per_s: number | null, wait_ns: number | null, service_ns: number | null }} SliceWork
  * @typedef {{ why: string, since_unix_ms: number, lasts_ms: number }} Silence
  * @typedef {{ name: string, kind: string, controller: string, heard_ago_ms: number | null,

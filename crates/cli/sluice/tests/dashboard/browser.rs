@@ -83,6 +83,13 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
+    /// Shows the page as on a system with dark colours, or with light ones.
+    pub(crate) fn set_dark(&mut self, is_dark: bool) {
+        let value = if is_dark { "dark" } else { "light" };
+        let features = json!([{ "name": "prefers-color-scheme", "value": value }]);
+        self.call("Emulation.setEmulatedMedia", &json!({ "features": features }));
+    }
+
     /// The value of an expression in the page.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let asks = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });

@@ -6,6 +6,8 @@
 mod common;
 
 mod browser;
+mod findings;
+mod heat;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -169,6 +171,9 @@ fn the_page_fits_three_widths_and_is_heard_as_tables_with_names() {
     let Some(mut shown) = Shown::start(folder.path()) else { return };
     let browser = &mut shown.browser;
     browser.wait_for("document.querySelectorAll('figure svg.chart').length === 4");
+    // The others may have joined before the dashboard began to hear of events.
+    shown.workers.push(start_worker(folder.path(), "three", &shown.addresses.1));
+    browser.wait_for("document.querySelectorAll('.events tbody tr').length > 0");
     for (width, height) in WIDTHS {
         browser.set_size(width, height);
         let wide = browser.value("document.documentElement.scrollWidth");
