@@ -49,7 +49,7 @@ fn switch(folder: &Path, flags: &[&str], log: Option<&str>, stderr: impl Into<St
 fn a_racks_processes_write_json_that_fits_its_schema_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("small.toml"), SMALL).expect("written");
-    let ran = sluice(folder.path(), &["up", "small.toml", "--out", "out", "--log", "json", "--json"]);
+    let ran = sluice(folder.path(), &["up", "small.toml", "--out", "out", "--log", "json"]);
     assert!(ran.status.success(), "{}", stderr(&ran));
     let of_up = events(&stderr(&ran));
     assert!(of_up.iter().all(|event| event["process"] == "up"), "{of_up:?}");

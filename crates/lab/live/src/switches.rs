@@ -56,6 +56,7 @@ impl LiveSwitches {
                 seed: sluice_support::seed::random_seed()?,
                 switch: SwitchLink::Here(LocalSwitch::new(switch.handle.clone(), local)),
                 standby: false,
+                spine: 0,
             };
             Outcome::Ok((switch, options))
         };

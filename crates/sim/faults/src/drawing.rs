@@ -104,19 +104,22 @@ impl Scenario {
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
-        scenario.trickle_or_plan(seed);
+        scenario.trickle_or_plan(kind, seed);
         scenario
     }
 
     /// In some seeds nothing else happens than what these draws say.
-    fn trickle_or_plan(&mut self, seed: u64) {
+    fn trickle_or_plan(&mut self, kind: &RackKind, seed: u64) {
         // Other programs promise no order, so they need no slow overload that shows it.
         let is_few = self.cores.is_none() && self.workers <= 2 * self.slices;
         if self.long.trickles && is_few && matches!(self.program.traits().feed, Feed::Tokens { .. }) {
             self.trickle();
         }
         let planned = &mut Dice::named(seed, "planned", 0);
-        if self.cores.is_none() && planned.chance(PLANNED) {
+        // A task that only one worker may serve, or that is soon late, may end unknown while that worker or
+        // the switch is replaced.
+        let may_wait = !kind.has_budgets && self.program.traits().kinds == 1;
+        if self.cores.is_none() && may_wait && planned.chance(PLANNED) {
             self.plan_replacements(planned);
         }
     }

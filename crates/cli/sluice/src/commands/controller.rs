@@ -103,6 +103,7 @@ fn options(args: &ControllerCommandArgs, plan: &Plan, switch: usize) -> Outcome<
         seed: random_seed()?,
         switch: SwitchLink::There(args.tls.remote(&args.tables[switch])?),
         standby: args.standby,
+        spine: role.spine(),
     })
 }
 

@@ -34,6 +34,11 @@ impl SwitchRole {
             Self::Leaf(_) => Tier::Leaf,
         }
     }
+
+    /// The number of the spine, from 1; 0 for other switches.
+    pub const fn spine(self) -> u16 {
+        if let Self::Spine(spine) = self { spine } else { 0 }
+    }
 }
 
 impl Plan {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use sluice_control::{Controller, Plan};
+use sluice_control::{Controller, Plan, Tier};
 use tokio::sync::{broadcast, mpsc};
 use tonic::service::Routes;
 
@@ -44,6 +44,8 @@ pub struct ControllerOptions {
     /// Whether the controller leads only while the switch lets it, and waits until then. Not in the switch's
     /// own process.
     pub standby: bool,
+    /// Which spine the switch is, from 1; 0 for a rack. A spine with 0 counts as the first.
+    pub spine: u16,
 }
 
 /// Starts a controller on a thread of its own. It runs until the returned server is dropped.
@@ -84,7 +86,8 @@ pub(super) fn start(
     options: ControllerOptions,
     told_to: ControllerObserver,
 ) -> Result<RpcServer, SwitchdError> {
-    let queue = command_queue(0, options.standby);
+    let least = u16::from(options.plan.tier == Tier::Spine);
+    let queue = command_queue(options.spine.max(least).into(), options.standby);
     serve(options, queue, None, told_to)
 }
 

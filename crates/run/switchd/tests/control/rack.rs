@@ -109,6 +109,7 @@ pub(crate) fn options(switch: SwitchLink) -> ControllerOptions {
         seed: [SEEDS.fetch_add(1, Ordering::Relaxed); 32],
         switch,
         standby: false,
+        spine: 0,
     }
 }
 

@@ -105,6 +105,7 @@ fn controller(tier: Tier, at: Option<SocketAddr>, switch: SwitchLink) -> Control
         seed: [7; 32],
         switch,
         standby: false,
+        spine: 0,
     }
 }
 

@@ -239,6 +239,7 @@ impl Rack {
             seed: [7; 32],
             switch: SwitchLink::Here(LocalSwitch::new(switch.clone(), at)),
             standby: false,
+            spine: 0,
         });
         Life { switch, thread, controller: controller.expect("the port is free") }
     }

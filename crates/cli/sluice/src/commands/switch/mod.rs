@@ -249,6 +249,7 @@ fn serve(
         seed: random_seed()?,
         switch: SwitchLink::Here(switch),
         standby: false,
+        spine: role.spine(),
     };
     match role {
         SwitchRole::Alone | SwitchRole::Spine(_) => Ok(Serving::Alone(start_controller(options)?)),
