@@ -116,9 +116,10 @@ impl Scenario {
             self.trickle();
         }
         let planned = &mut Dice::named(seed, "planned", 0);
-        // A task that only one worker may serve, or that is soon late, may end unknown while that worker or
-        // the switch is replaced.
-        let may_wait = !kind.has_budgets && self.program.traits().kinds == 1;
+        // While a worker or the switch is replaced, a task may end unknown if only that worker may serve it, if
+        // it is soon late, or if it is refused because others wait.
+        let traits = self.program.traits();
+        let may_wait = !kind.has_budgets && traits.kinds == 1 && traits.target.is_none();
         if self.cores.is_none() && may_wait && planned.chance(PLANNED) {
             self.plan_replacements(planned);
         }
