@@ -27,7 +27,8 @@ fn the_cells_of_a_heat_map_have_their_colours() {
     browser.wait_for("document.querySelectorAll('.heat td').length === 6");
     browser.keep_picture("heat");
     let colours = browser.value(
-        "new Set([...document.querySelectorAll('.heat td')].map((cell) => getComputedStyle(cell).backgroundColor)).size",
+        "new Set([...document.querySelectorAll('.heat td')]\
+         .map((cell) => getComputedStyle(cell).backgroundColor)).size",
     );
     assert!(colours.as_u64().is_some_and(|colours| colours >= 5), "{colours} colours for 6 numbers");
     assert_eq!(browser.value("document.querySelectorAll('[style]').length"), 0);
