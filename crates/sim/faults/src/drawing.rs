@@ -116,8 +116,8 @@ impl Scenario {
             self.trickle();
         }
         let planned = &mut Dice::named(seed, "planned", 0);
-        // While a worker or the switch is replaced, a task may end unknown if only that worker may serve it, if
-        // it is soon late, or if it is refused because others wait.
+        // While a worker or the switch is replaced, a task may end unknown if only that worker may serve
+        // it, if it is soon late, or if it is refused because others wait.
         let traits = self.program.traits();
         let may_wait = !kind.has_budgets && traits.kinds == 1 && traits.target.is_none();
         if self.cores.is_none() && may_wait && planned.chance(PLANNED) {
