@@ -9,12 +9,13 @@ use crate::rig::{PLAN, Rack, signal};
 
 #[test]
 fn a_full_queue_is_told_with_how_many_tasks_it_costs() {
-    let rack = Rack::of(&PLAN.replace("limit = 64", "limit = 4"));
+    let plan = PLAN.replace("limit = 64", "limit = 4");
+    let rack = Rack::of(&plan);
     let up = rack.up();
     // Two workers that hold for 3 ms serve 660 tasks a second at most.
-    let load = "name = \"load\"\n[load]\nrate = 3000\nmix = \"hold=1\"\nlength = \"600s\"\n\
+    let load = "[load]\nrate = 3000\nmix = \"hold=1\"\nlength = \"600s\"\n\
                 [load.request.hold]\nbusy = \"3ms\"\n";
-    std::fs::write(rack.folder().join("load.toml"), load).expect("written");
+    std::fs::write(rack.folder().join("load.toml"), plan + load).expect("written");
     let load = rack.quiet(&["load", "load.toml"]);
     let told = rack.finds("queue-full");
     assert!(told["why"].as_str().is_some_and(|why| why.contains(" tasks (")), "{told}");
