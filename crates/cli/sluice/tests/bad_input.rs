@@ -5,7 +5,7 @@ mod common;
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 
-use common::{SMALL, json, sluice, stderr, stdout};
+use common::{SMALL, free_tcp, json, sluice, stderr, stdout};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -405,8 +405,7 @@ fn faults_that_make_no_sense_are_refused() {
 
 #[test]
 fn a_load_against_an_absent_switch_ends_after_its_patience() {
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
-    let at = free.to_string();
+    let at = free_tcp().to_string();
     let args =
         ["load", "--rate", "10", "--mix", "get=1", "--controller", &at, "--patience", "300ms", "--json"];
     refuses(folder().path(), &args, &[&at, "after 0.3 s"]);

@@ -6,14 +6,13 @@ mod common;
 use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::UdpSocket;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 use common::namespaced::{self, descendants, folder_with, is_root, namespace, processes, start};
-use common::{Running, SMALL, command, nothing_is_left_of, sluice, stderr};
+use common::{Running, SMALL, command, free_udp, nothing_is_left_of, sluice, stderr};
 use serde_json::Value;
 
 /// A worker, a server and the switch are killed.
@@ -84,8 +83,7 @@ fn a_program_of_another_size_is_not_run() {
         return;
     }
     let folder = folder_with(SMALL);
-    let port = UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
-    let at = format!("127.0.0.1:{port}");
+    let at = free_udp().to_string();
     let args = ["switch", "plan.toml", "--io", "bmv2", "--interface", "lo", "--listen", &at, "--json"];
     let compiled = folder.path().join("out/small/state/bmv2/rain.json");
     let mut programs = Vec::new();

@@ -6,14 +6,14 @@ mod common;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{Running, SMALL, command, sluice, stderr};
+use common::{Running, SMALL, command, free_tcp, sluice, stderr};
 use sluice_bmv2::{RuntimeApi, tool};
 use tempfile::TempDir;
 
@@ -49,10 +49,10 @@ fn where_nobody_listens_and_where_ports_are_others_nothing_begins() {
     let folder = folder_with("");
     let said = bmv2.refused(folder.path());
     assert!(said.contains("no port 1 on lo"), "{said}");
-    let thrift = std::mem::replace(&mut bmv2.thrift, free());
+    let thrift = std::mem::replace(&mut bmv2.thrift, free_tcp());
     let said = bmv2.refused(folder.path());
     assert!(said.contains(&format!("does not listen on {}", bmv2.thrift)), "{said}");
-    (bmv2.thrift, bmv2.p4runtime) = (thrift, free());
+    (bmv2.thrift, bmv2.p4runtime) = (thrift, free_tcp());
     let said = bmv2.refused(folder.path());
     assert!(said.contains("no P4Runtime server listens on"), "{said}");
 }
@@ -100,7 +100,7 @@ impl RunningBmv2 {
 
     fn start_with(link: &str, more: &[&str]) -> Option<Self> {
         let switch = switch()?;
-        let (p4runtime, thrift) = (free(), free());
+        let (p4runtime, thrift) = (free_tcp(), free_tcp());
         let thrift_port = thrift.port().to_string();
         let mut command = Command::new(switch);
         command.args(["--no-p4", "--device-id", "1", "--log-level", "off", "-i", link]);
@@ -160,12 +160,6 @@ fn folder_with(settings: &str) -> TempDir {
     let plan = format!("{SMALL}[rdma]\nservers = 2\n[switch]\ncontrol = \"127.0.0.1:0\"\n{settings}\n");
     fs::write(folder.path().join("plan.toml"), plan).expect("written");
     folder
-}
-
-/// A loopback address on which nobody listens now.
-fn free() -> SocketAddr {
-    let bound = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    bound.expect("a free port")
 }
 
 /// The switch, if this machine can run one on links; says what is missing.

@@ -4,13 +4,13 @@ mod common;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{SMALL, command, sluice, stderr, stdout};
+use common::{SMALL, command, free_tcp, free_udp, sluice, stderr, stdout};
 
 /// Commands that end by themselves, with their arguments, and whether they have `--json`.
 const SHORT: [(&str, &[&str], bool); 17] = [
@@ -225,16 +225,6 @@ fn a_command_that_asks_a_rack_minds_neither_a_closed_pipe_nor_hides_a_full_disk(
     holds_without_stdout(folder.path(), &[&watch[..], &["--json"]].concat());
 }
 
-/// A free TCP port of the loopback.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
-}
-
-/// A free UDP port of the loopback.
-fn free_udp_port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
-}
-
 /// Waits until this controller answers and shows `count` rows of `what`.
 fn wait_for(folder: &Path, controller: &str, what: &str, count: usize) {
     for _ in 0..2_400 {
@@ -265,19 +255,19 @@ fn a_part_that_runs_until_it_is_stopped_does_not_need_anybody_to_listen() {
             command.args(json.then_some("--json")).stdout(Sink::Closed.open()).stderr(Sink::Closed.open());
             command.spawn().expect("sluice starts")
         };
-        let (tables, control) = (format!("127.0.0.1:{}", free_port()), format!("127.0.0.1:{}", free_port()));
+        let (tables, control) = (free_tcp().to_string(), free_tcp().to_string());
         let state = format!("state-{json}");
         let switch =
             ["switch", "plan.toml", "--listen", "127.0.0.1:0", "--control", &tables, "--state", &state];
         let mut parts = vec![with_json(&[&switch[..], &["--controller-apart"]].concat())];
         parts.push(with_json(&["controller", "plan.toml", "--tables", &tables, "--control", &control]));
         wait_for(folder.path(), &control, "slices", 1);
-        let listen = format!("127.0.0.1:{}", free_udp_port());
+        let listen = free_udp().to_string();
         let server =
             ["server", "--name", "s", "--memory", &state, "--listen", &listen, "--controller", &control];
         parts.push(with_json(&server));
         parts.push(with_json(&["worker", "hold", "--slice", "work", "--controller", &control]));
-        let page = format!("127.0.0.1:{}", free_port());
+        let page = free_tcp().to_string();
         parts.push(with_json(&["dashboard", "--listen", &page, "--controller", &control]));
         while TcpStream::connect(&page).is_err() {
             thread::sleep(Duration::from_millis(5));

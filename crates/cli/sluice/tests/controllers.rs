@@ -5,13 +5,12 @@
 mod common;
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Running, command, json, sluice, stderr, stdout, terminate};
+use common::{Running, command, free_tcp, json, sluice, stderr, stdout, terminate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -35,10 +34,8 @@ struct Rack {
 
 impl Rack {
     fn start() -> Self {
-        let ports = ["127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402", "127.0.0.1:7000"].map(|written| {
-            let free = TcpListener::bind("127.0.0.1:0").and_then(|taken| taken.local_addr());
-            (written.to_owned(), free.expect("a free port").to_string())
-        });
+        let ports = ["127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402", "127.0.0.1:7000"]
+            .map(|written| (written.to_owned(), free_tcp().to_string()));
         let folder = tempfile::tempdir().expect("a folder");
         let mut rack = Self { folder, ports: ports.into(), others: Vec::new(), controllers: Vec::new() };
         for (kind, text) in blocks(PAGE) {

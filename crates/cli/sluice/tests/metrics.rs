@@ -11,17 +11,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Running, SMALL, command, json, sluice, stderr};
+use common::{Running, SMALL, command, free_tcp, json, sluice, stderr};
 use serde_json::Value;
 use strict::Series;
 
 /// More scrapes than anything here needs to come true.
 const MOST_LOOKS: usize = 2_000;
-
-/// A port that nothing listens on.
-fn free_port() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port")
-}
 
 /// The metrics at an address.
 fn scrape(at: SocketAddr) -> Series {
@@ -78,7 +73,7 @@ fn rack_of(folder: &Path, at: SocketAddr, plan: &str) -> Running {
 #[test]
 fn one_port_has_what_status_says_and_what_each_process_counts() {
     let folder = tempfile::tempdir().expect("a folder");
-    let at = free_port();
+    let at = free_tcp();
     let rack = rack(folder.path(), at);
     let load = ["load", "--mix", "hold=1", "--rate", "100", "--warm-up", "0s", "--length", "500ms", "--json"];
     let loaded = json(&sluice(folder.path(), &load));
@@ -118,7 +113,7 @@ fn one_port_has_what_status_says_and_what_each_process_counts() {
 #[test]
 fn a_plans_load_is_counted_beside_the_processes() {
     let folder = tempfile::tempdir().expect("a folder");
-    let at = free_port();
+    let at = free_tcp();
     let _rack = rack_of(folder.path(), at, &SMALL.replace("length = \"1s\"", "length = \"60s\""));
     let series = wait_for(at, "replied", |series| {
         sum(series, "sluice_client_tasks_ended_total", "process=\"load\",outcome=\"replied\"") > 0.0
@@ -133,30 +128,18 @@ fn a_plans_load_is_counted_beside_the_processes() {
 #[test]
 fn a_worker_that_is_killed_is_down_until_it_counts_anew() {
     let folder = tempfile::tempdir().expect("a folder");
-    let at = free_port();
+    let at = free_tcp();
     let rack = rack(folder.path(), at);
     let up = |series: &Series| sum(series, "sluice_process_up", "worker w-1");
     let registered = |series: &Series| sum(series, "sluice_worker_registered", "worker w-1");
     wait_for(at, "registered", |series| up(series) + registered(series) == 2.0);
-    let pid = worker_process(&rack, "w-1");
+    let pid = rack.worker_process("w-1");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it lives");
     let series = wait_for(at, "down", |series| up(series) == 0.0);
     assert!(!series.keys().any(|key| key.starts_with("sluice_worker") && key.contains("w-1")), "{series:?}");
     // `sluice up` starts it again.
     wait_for(at, "back", |series| up(series) + registered(series) == 2.0);
     rack.ends_well();
-}
-
-/// The process of a rack's worker.
-fn worker_process(rack: &Running, name: &str) -> rustix::process::Pid {
-    let children = format!("/proc/{pid}/task/{pid}/children", pid = rack.0.id());
-    let children = std::fs::read_to_string(children).expect("procfs");
-    let is_it = |pid: &&str| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|word| word == name.as_bytes())
-    };
-    let found = children.split_whitespace().find(is_it).expect("it runs");
-    rustix::process::Pid::from_raw(found.parse().expect("a number")).expect("a process")
 }
 
 #[test]
@@ -225,7 +208,7 @@ fn query(at: SocketAddr, query: &str) -> Vec<f64> {
 /// Needs the program `prometheus` of Debian's package, which `scripts/setup --test` unpacks.
 #[test]
 fn prometheus_reads_a_live_rack_and_its_rules_hold() {
-    let (folder, at, api) = (tempfile::tempdir().expect("a folder"), free_port(), free_port());
+    let (folder, at, api) = (tempfile::tempdir().expect("a folder"), free_tcp(), free_tcp());
     let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus/rules.yml");
     let config = format!(
         "global: {{scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}}\n\

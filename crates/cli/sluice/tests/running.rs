@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{Running, SMALL, command, hold_to_schema, json, sluice, stderr, stdout};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 /// More looks than any rack here needs until it is ready.
@@ -218,7 +218,7 @@ service = "hold"
     let load = ["load", "--mix", "hold=1", "--rate", "150", "--length", "600s", "--quiet"];
     let load = command(folder.path(), &load).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let load = Running(load.expect("it starts"));
-    let stopped = worker_process(&rack, "w-2");
+    let stopped = rack.worker_process("w-2");
     let signal = |signal| kill_process(stopped, signal).expect("it lives");
     let status = || json(&sluice(folder.path(), &["status", "--json"]));
     let looks = (0..MOST_LOOKS).find_map(|_| {
@@ -276,20 +276,4 @@ busy = "5ms"
     assert!(told.contains("late in the switch") && told.contains("late at workers"), "{told}");
     drop(load);
     rack.ends_well();
-}
-
-/// The process of the worker with this name, a child of `rack`.
-fn worker_process(rack: &Running, name: &str) -> Pid {
-    let parent = rack.0.id();
-    // Any of the rack's threads may have started it.
-    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).expect("it lives").flatten();
-    let children =
-        threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
-    let children: String = children.collect::<Vec<_>>().join(" ");
-    let is_it = |child: &&str| {
-        let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
-        line.contains(&format!("--name\0{name}\0"))
-    };
-    let child = children.split_whitespace().find(is_it).unwrap_or_else(|| panic!("nobody is {name}"));
-    child.parse().ok().and_then(Pid::from_raw).expect("a process")
 }

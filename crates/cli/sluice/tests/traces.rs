@@ -7,12 +7,11 @@ mod receiver;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, read_to_string};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use common::{Running, SMALL, json, sluice, stderr};
+use common::{Running, SMALL, free_tcp, json, sluice, stderr};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use receiver::{TAKEN, receiver};
 
@@ -57,8 +56,7 @@ fn a_tasks_spans_of_client_and_worker_are_one_trace() {
 #[test]
 fn a_collector_that_is_not_there_costs_one_line_and_no_task() {
     let folder = tempfile::tempdir().expect("a folder");
-    let closed = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
-    let result = json(&run(folder.path(), "1", &format!("http://{closed}")));
+    let result = json(&run(folder.path(), "1", &format!("http://{}", free_tcp())));
     assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
     let wrong = run(folder.path(), "1", "127.0.0.1:4318");
     assert_eq!(wrong.status.code(), Some(2));
@@ -71,7 +69,7 @@ fn a_real_collector_takes_them() {
         return println!("skipped: there is no otelcol in PATH");
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let at = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+    let at = free_tcp();
     let config = format!(
         "receivers:\n  otlp:\n    protocols:\n      http:\n        endpoint: {at}\n\
          exporters:\n  debug:\n    verbosity: detailed\n\

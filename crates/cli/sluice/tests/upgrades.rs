@@ -6,12 +6,12 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Running, command, hearing_hup, hold_to_schema, json, sluice, terminate};
+use common::{Running, command, free_tcp, free_udp, hearing_hup, hold_to_schema, json, sluice, terminate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -36,15 +36,6 @@ service = "hold"
 const TIMES: usize = 3;
 /// Names the program of an earlier build.
 const BEFORE: &str = "SLUICE_BEFORE";
-
-/// An address that nobody uses now. Linux hands ports out in an order that does not bring it back soon.
-fn free_udp() -> SocketAddr {
-    UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one")
-}
-
-fn free_tcp() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one")
-}
 
 /// A running process of the rack, and how to start another.
 struct ReplacedPart<'f> {

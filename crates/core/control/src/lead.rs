@@ -167,7 +167,7 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// A candidate for a lead with this lease.
+    /// A contender for a lead with this lease.
     pub fn new(lease: Nanos) -> Self {
         Self { lease, next: Nanos(0), renewed: Nanos(0) }
     }

@@ -3,11 +3,11 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
+use core::fmt::{self, Write};
 
 use crate::name::{NameError, check_name};
 use crate::rings::RdmaPlan;
 use crate::tier::Tier;
-use core::fmt::{self, Write};
 use sluice_wire::registrations::Sizes;
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::{Endpoint, Nanos, Serial, TaskType};

@@ -3,10 +3,8 @@
 use sluice_outcome::study::Unit;
 use sluice_report::{RunningChart, RunningLine};
 
+use super::limits::SPAN_MIN_S;
 use super::samples::{RackSample, Samples, SliceSample};
-
-/// The shortest time that a picture shows, so that the first samples are not stretched over it.
-const SPAN_MIN_S: f64 = 60.0;
 
 /// What the charts of a rack show.
 type SliceValue = fn(&SliceSample) -> Option<f64>;

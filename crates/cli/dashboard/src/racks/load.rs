@@ -8,9 +8,7 @@ use sluice_report::{RunningChart, RunningLine};
 use sluice_support::board::{KindNow, LoadNow};
 use tokio::time::Instant;
 
-use super::limits::SAMPLES_MAX;
-
-const SPAN_MIN_S: f64 = 60.0;
+use super::limits::{SAMPLES_MAX, SPAN_MIN_S};
 
 /// The load now, and its last minutes.
 #[derive(Default)]

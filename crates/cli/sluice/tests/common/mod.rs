@@ -3,11 +3,13 @@
 
 pub(crate) mod namespaced;
 
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A small rack without a database: two workers that hold, and 300 tasks a second.
@@ -57,12 +59,39 @@ pub(crate) fn example(name: &str) -> PathBuf {
     path
 }
 
+/// A loopback address on which nobody listens now. Linux hands ports out in an order that does not bring it
+/// back soon.
+pub(crate) fn free_tcp() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a free port")
+}
+
+/// The same for datagrams.
+pub(crate) fn free_udp() -> SocketAddr {
+    UdpSocket::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a free port")
+}
+
 /// A process that is killed with the test.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
     pub(crate) fn runs(&mut self) -> bool {
         self.0.try_wait().expect("it is ours").is_none()
+    }
+
+    /// The process of the worker with this name, if this is a running rack.
+    pub(crate) fn worker_process(&self, name: &str) -> Pid {
+        let parent = self.0.id();
+        // Any of the rack's threads may have started it.
+        let threads = std::fs::read_dir(format!("/proc/{parent}/task")).expect("it lives").flatten();
+        let children =
+            threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+        let children: String = children.collect::<Vec<_>>().join(" ");
+        let is_it = |child: &&str| {
+            let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            line.contains(&format!("--name\0{name}\0"))
+        };
+        let child = children.split_whitespace().find(is_it).unwrap_or_else(|| panic!("nobody is {name}"));
+        child.parse().ok().and_then(Pid::from_raw).expect("a process")
     }
 
     /// Asks the process to end, and checks that it ends without an error.
@@ -82,8 +111,7 @@ impl Drop for Running {
 
 /// Asks a child to end, as a service manager does.
 pub(crate) fn terminate(child: &Child) {
-    let pid = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it lives");
+    kill_process(Pid::from_child(child), Signal::TERM).expect("it lives");
 }
 
 /// Runs `sluice` to its end.

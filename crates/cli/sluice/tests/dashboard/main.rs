@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use browser::Browser;
-use common::{Running, SMALL, command, hold_to_schema, sluice, stderr};
+use common::{Running, SMALL, command, free_tcp, hold_to_schema, sluice, stderr};
 use serde_json::Value;
 
 /// The widths of a phone, a tablet and a desk, each with a height.
@@ -109,7 +109,7 @@ fn up_serves_a_page_with_its_load_and_what_it_notes() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("small.toml"), SMALL).expect("written");
     // The port is free until the rack takes it.
-    let at = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("it is bound");
+    let at = free_tcp();
     let args = ["up", "small.toml", "--length", "600s", "--dashboard", &at.to_string(), "--quiet"];
     let child = command(folder.path(), &args).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut running = Running(child.expect("it starts"));

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-use crate::rig::{PLAN, Rack, patient, signal, worker_process};
+use crate::rig::{PLAN, Rack, patient, signal};
 
 #[test]
 fn a_worker_that_stands_still_is_told_until_it_goes_on() {
     let rack = Rack::of(PLAN);
     let up = rack.up();
-    let stopped = worker_process(&up, "w-2");
+    let stopped = up.worker_process("w-2");
     signal(stopped, Signal::STOP);
     let told = rack.finds("worker-stopped");
     assert_eq!((&told["severity"], &told["subject"]["name"]), (&"wrong".into(), &"w-2".into()), "{told}");
@@ -49,7 +49,7 @@ fn a_worker_that_is_slower_than_its_peers_is_told_with_figures() {
     let rack = Rack::of(&PLAN.replace("count = 2", "count = 3"));
     let up = rack.up();
     let _load = rack.quiet(&["load", "--mix", "hold=1", "--rate", "150", "--length", "600s"]);
-    let slow = worker_process(&up, "w-2");
+    let slow = up.worker_process("w-2");
     let told = rack.finds_while("worker-slow", || {
         signal(slow, Signal::STOP);
         std::thread::sleep(Duration::from_millis(600));

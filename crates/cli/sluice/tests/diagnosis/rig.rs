@@ -160,21 +160,6 @@ pub(crate) fn codes(status: &Value) -> Vec<&str> {
     found.filter_map(|finding| finding["code"].as_str()).collect()
 }
 
-/// The process of a rack's worker.
-pub(crate) fn worker_process(rack: &Running, name: &str) -> Pid {
-    let parent = rack.0.id();
-    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).expect("it lives").flatten();
-    let children =
-        threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
-    let children: String = children.collect::<Vec<_>>().join(" ");
-    let is_it = |child: &&str| {
-        let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
-        line.contains(&format!("--name\0{name}\0"))
-    };
-    let child = children.split_whitespace().find(is_it).unwrap_or_else(|| panic!("nobody is {name}"));
-    child.parse().ok().and_then(Pid::from_raw).expect("a process")
-}
-
 pub(crate) fn signal(pid: Pid, signal: Signal) {
     kill_process(pid, signal).expect("it lives");
 }

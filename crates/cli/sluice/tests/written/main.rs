@@ -10,13 +10,12 @@ mod ways;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{command, example, sluice, stderr, stdout};
+use common::{command, example, free_tcp, free_udp, sluice, stderr, stdout};
 use lines::{Line, in_blocks, in_help, in_text, pages, root};
 use ways::{ELSEWHERE, EXAMPLES, Way, arguments, is_of, set, way};
 
@@ -297,13 +296,12 @@ fn run_together(lines: &[Line]) {
             "controller" => rack.start_controller(folder.path(), line, args),
             "switch" => rack.start_switch(folder.path(), line, args),
             "worker" | "server" => {
-                let port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
                 set(&mut args, "--controller", &rack.controller);
                 if line.has("--memory") {
                     set(&mut args, "--memory", "memory");
                 }
                 if line.verb() == "server" {
-                    set(&mut args, "--listen", &port.expect("a free port").to_string());
+                    set(&mut args, "--listen", &free_udp().to_string());
                 }
                 if line.has("rocksdb") {
                     args.extend(["--keys", "2000"].map(str::to_owned));
@@ -359,8 +357,7 @@ impl Rack {
 
     /// Starts a server process, and waits until it prints its address.
     fn start_heard(&mut self, folder: &Path, line: &Line, mut args: Vec<String>) {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-        self.controller = port.expect("a free port").to_string();
+        self.controller = free_tcp().to_string();
         set(&mut args, "--control", &self.controller);
         args.push("--json".to_owned());
         self.start(folder, line, &args, true);

@@ -60,40 +60,33 @@ kinds! {
     SwitchLost: Wrong, "switch-lost",
         "The controller cannot use its switch for 5 s.",
         "Look whether the switch's process runs, read its log and the controller's, and start it again. \
-         Tasks go on \
-         while the switch lives; nobody can join.";
+         Tasks go on while the switch lives; nobody can join.";
     SwitchTooSmall: Wrong, "switch-too-small",
         "The switch has fewer slices or types than the plan needs.",
         "Start the switch with the plan that the controller has.";
     ControllerSuperseded: Wrong, "controller-superseded",
         "The controller that was asked has lost the switch to another one.",
-        "Ask the other controller. Stop one of the two, and start this one anew if it is to have the \
-         switch.";
+        "Ask the other controller. Stop one of the two, and start this one anew if it is to have the switch.";
     StateFolderFull: Wrong, "state-folder-full",
         "A test file in the switch's state folder finds no room.",
         "Make room on that disk. Until then the switch must not be restarted: it would not start without \
-         room, and a \
-         controller that was replaced could come back.";
+         room, and a controller that was replaced could come back.";
     StateFolderReadOnly: Wrong, "state-folder-read-only",
         "The disk of the switch's state folder is mounted read-only.",
-        "See in the kernel's log (dmesg) why, and mount it for writing again. Until then the switch must \
-         not be \
-         restarted: it would not start.";
+        "See in the kernel's log (dmesg) why, and mount it for writing again. Until then the switch must not \
+         be restarted: it would not start.";
     StateFolderUnusable: Wrong, "state-folder-unusable",
         "A test file in the switch's state folder cannot be written for another reason.",
         "Give the switch's user the right to write there, or make the folder again. Until then the switch \
-         must not be \
-         restarted: it would not start.";
+         must not be restarted: it would not start.";
     WorkerStopped: Wrong, "worker-stopped",
         "A worker's lease ended within 5 min, and it has not come back.",
         "Look whether its process runs: if it stands still, let it go on (kill -CONT) or end it; if it is \
-         dead, read \
-         its log and start it again. `sluice status` forgets it after 5 min.";
+         dead, read its log and start it again. `sluice status` forgets it after 5 min.";
     ServerStopped: Wrong, "server-stopped",
         "A server's lease ended within 5 min, and it has not come back.",
-        "Look whether its process runs and read its log, then start it again. Until then its workers \
-         fetch their tasks \
-         from the switch.";
+        "Look whether its process runs and read its log, then start it again. Until then its workers fetch \
+         their tasks from the switch.";
     SliceClosed: Wrong, "slice-closed",
         "A slice has had no worker for 30 s, and refuses its tasks.",
         "Start a worker for it, move one there (sluice move), or map its types elsewhere (sluice map).";
@@ -108,21 +101,19 @@ kinds! {
         "If it was not meant to end, read its log. A client that ends well leaves before.";
     WorkerSlow: Warning, "worker-slow",
         "A worker's services take at least 1.5 times as long as its peers' (the median of those with its \
-         slice and \
-         labels), its tasks wait 3 times as long, or it gets half as many; by more than chance makes.",
-        "Look at its machine: other load, a throttled core, swapping. If nothing helps, stop the worker \
-         or move it.";
+         slice and labels), its tasks wait 3 times as long, or it gets half as many; by more than chance \
+         makes.",
+        "Look at its machine: other load, a throttled core, swapping. If nothing helps, stop the worker or \
+         move it.";
     PacketsDropped: Warning, "packets-dropped",
         "The kernel has dropped packets in front of the switch over 1 min, and still does.",
         "The switch does not keep up: give it a core of its own (`pin` in [switch]), switch in the kernel \
-         (--io xdp), \
-         or send less.";
+         (--io xdp), or send less.";
     QueueFull: Warning, "queue-full",
         "A slice's queue has been over 80 % of its limit for 1 min, or more than 1 % of the tasks are \
-         refused \
-         because a queue is full.",
-        "The workers do not keep up: add some, or send less. A larger `limit` in [[slice]] makes tasks \
-         wait longer.";
+         refused because a queue is full.",
+        "The workers do not keep up: add some, or send less. A larger `limit` in [[slice]] makes tasks wait \
+         longer.";
     PayloadsFull: Warning, "payloads-full",
         "More than 1 % of the tasks are refused because the switch has no room for their payloads.",
         "Raise `payload_bytes` in [switch], let servers hold what waits ([rdma]), or send less.";
@@ -135,15 +126,13 @@ kinds! {
         "Add workers, or send less. With a `target` or budgets this is how they are kept.";
     ControllerSecond: Warning, "controller-second",
         "A controller that the switch does not obey any more has called it within 3 s.",
-        "Stop that controller: hosts that ask it get no answer. If it is to have the switch, start it \
-         anew and stop \
-         this one.";
+        "Stop that controller: hosts that ask it get no answer. If it is to have the switch, start it anew \
+         and stop this one.";
     ClockSet: Warning, "clock-set",
         "A process's wall clock was set by at least 0.5 s within 5 min, against the clock since its \
          machine's start.",
-        "Scheduling uses another clock and goes on. See who set the clock (chronyc tracking, \
-         timedatectl): the times in \
-         logs jump, and certificates may end early or late.";
+        "Scheduling uses another clock and goes on. See who set the clock (chronyc tracking, timedatectl): \
+         the times in logs jump, and certificates may end early or late.";
     CallsRefused: Warning, "calls-refused",
         "More than 10 calls within 5 min are refused for the same reason.",
         "Wrong certificates, or somebody tries: the controller's log says who.";

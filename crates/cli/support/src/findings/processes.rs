@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_report::table::time;
+use sluice_rpc::end_text_at;
 use sluice_rpc::v1::{ClockStep, FolderFault, FolderState, StatusResponse};
-use sluice_rpc::{ENDS_SOON, span_text};
 
 use super::bounds::{CALLS_COUNTED, CALLS_REFUSED, LATELY};
 use super::finding::{RackFinding, SubjectKind};
@@ -64,13 +64,8 @@ fn of_clock(process: &str, step: ClockStep) -> Option<RackFinding> {
 pub(super) fn of_certificates(status: &StatusResponse, now: SystemTime) -> Vec<RackFinding> {
     let found = status.ending.iter().filter_map(|end| {
         let at = UNIX_EPOCH.checked_add(Duration::from_secs(end.unix_s))?;
-        let (severity, how) = match at.duration_since(now) {
-            Err(ago) => (FindingSeverity::Wrong, format!("ended {} ago", span_text(ago.duration()))),
-            Ok(left) if left <= ENDS_SOON => {
-                (FindingSeverity::Warning, format!("ends in {}", span_text(left)))
-            }
-            Ok(_) => return None,
-        };
+        let how = end_text_at(at, now)?;
+        let severity = if at < now { FindingSeverity::Wrong } else { FindingSeverity::Warning };
         let name = &end.certificate;
         let what = format!("{name} {how}");
         let why = format!("its last good second is {} s after the start of 1970", end.unix_s);

@@ -2,7 +2,6 @@
 
 use std::ffi::c_int;
 use std::fmt;
-
 use std::process;
 use std::str::FromStr;
 use std::thread;

@@ -31,14 +31,19 @@ pub(super) fn first_end(certificates: &[CertificateDer<'_>]) -> Option<SystemTim
 
 /// A sentence about a certificate that ends soon or has ended; `None` while there is time.
 pub fn end_text(end: SystemTime) -> Option<String> {
-    match end.duration_since(SystemTime::now()) {
+    end_text_at(end, SystemTime::now())
+}
+
+/// The sentence of [`end_text`] at the time `now`.
+pub fn end_text_at(end: SystemTime, now: SystemTime) -> Option<String> {
+    match end.duration_since(now) {
         Err(ago) => Some(format!("ended {} ago", span_text(ago.duration()))),
         Ok(left) => (left <= ENDS_SOON).then(|| format!("ends in {}", span_text(left))),
     }
 }
 
 /// A long time in words, such as `12 days`.
-pub fn span_text(span: Duration) -> String {
+fn span_text(span: Duration) -> String {
     match span.as_secs() {
         seconds @ 0..7_200 => format!("{} min", seconds / 60),
         seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),

@@ -20,7 +20,7 @@ use webpki::EndEntityCert;
 
 use super::caller::Caller;
 use crate::RpcError;
-pub use ending::{ENDS_SOON, end_of, end_text, span_text};
+pub use ending::{ENDS_SOON, end_of, end_text, end_text_at};
 pub(crate) use pem::Pem;
 use pinned::{ClientVerifier, ServerVerifier};
 pub use renewed::read_anew;

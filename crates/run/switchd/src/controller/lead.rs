@@ -16,7 +16,7 @@ const ANSWERS_MAX: usize = 64;
 /// The runner's part in the choice of a leader.
 pub(super) struct LeadPart {
     /// `None`: the controller is in its switch's process, where nobody else can lead.
-    candidate: Option<Contender>,
+    contender: Option<Contender>,
     source: Source,
     /// What the controller says of itself; its term is filled in at each call.
     own: LeadCall,
@@ -42,7 +42,7 @@ impl LeadPart {
         let (tell, told) = mpsc::channel(ANSWERS_MAX);
         let is_apart = matches!(source, Source::There(_));
         Self {
-            candidate: is_apart.then(|| Contender::new(plan.lease)),
+            contender: is_apart.then(|| Contender::new(plan.lease)),
             source,
             own: LeadCall { at, term: Term(0), lease: plan.lease, plan: plan.fingerprint(), ends: false },
             tell,
@@ -59,16 +59,16 @@ impl LeadPart {
     }
 
     pub(super) fn deadline(&self, controller: &Controller) -> Option<Nanos> {
-        self.candidate.as_ref().map(|candidate| candidate.deadline(controller))
+        self.contender.as_ref().map(|contender| contender.deadline(controller))
     }
 
     pub(super) fn lapses(&self, now: Nanos, controller: &Controller) -> bool {
-        self.candidate.as_ref().is_some_and(|candidate| candidate.lapses(now, controller))
+        self.contender.as_ref().is_some_and(|contender| contender.lapses(now, controller))
     }
 
     /// Calls the switch, if it is time.
     pub(super) fn call(&mut self, now: Nanos, controller: &Controller) {
-        if self.candidate.as_mut().is_some_and(|candidate| candidate.calls(now, controller)) {
+        if self.contender.as_mut().is_some_and(|contender| contender.calls(now, controller)) {
             let (call, tell) = (LeadCall { term: controller.term(), ..self.own.clone() }, self.tell.clone());
             let mut source = self.source.clone();
             tokio::spawn(async move {
@@ -83,7 +83,7 @@ impl LeadPart {
     pub(super) fn give_up(&mut self, controller: &Controller, done: std::sync::mpsc::Sender<()>) {
         let call = LeadCall { term: controller.term(), ends: true, ..self.own.clone() };
         let mut source = self.source.clone();
-        if self.candidate.take().is_some() {
+        if self.contender.take().is_some() {
             tokio::spawn(async move {
                 // If it fails, the lease ends. Dropping the sender tells that it is done.
                 source.lead(&call).await.map(|_| drop(done)).unwrap_or_default();
@@ -114,7 +114,7 @@ impl LeadPart {
                         shown_or(&answer.leader)
                     );
                 }
-                let event = self.candidate.as_mut()?.answered(sent, &answer, controller);
+                let event = self.contender.as_mut()?.answered(sent, &answer, controller);
                 self.last = answer;
                 event
             }

@@ -28,7 +28,7 @@ impl<S> Gate<S> {
         Self { inner, asks_callers, refused }
     }
 
-    fn admit(&self, request: &Request<Body>) -> Result<Caller, Status> {
+    fn admit(&self, request: &Request<Body>, version: &PeerVersion) -> Result<Caller, Status> {
         let line = request.extensions().get::<ConnectionPeer>();
         if let Some(full) = line.and_then(|line| line.full) {
             // The refusal was counted when the connection was accepted.
@@ -36,7 +36,7 @@ impl<S> Gate<S> {
         }
         let from = line.map(|line| line.from);
         let who = || from.map_or_else(|| "a caller".to_owned(), |from| format!("a caller from {from}"));
-        if let Err(status) = PeerVersion::of_headers(request.headers()).check("the caller") {
+        if let Err(status) = version.check("the caller") {
             self.refused.log_refusal(Reason::OtherVersion, who(), status.message());
             return Err(status);
         }
@@ -131,11 +131,11 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        match self.admit(&request) {
+        let version = PeerVersion::of_headers(request.headers());
+        match self.admit(&request, &version) {
             Ok(caller) => {
-                let said = PeerVersion::of_headers(request.headers());
                 request.extensions_mut().insert(caller);
-                request.extensions_mut().insert(said);
+                request.extensions_mut().insert(version);
                 let answer = self.inner.call(request);
                 Box::pin(async move { answer.await.map(with_own_version) })
             }

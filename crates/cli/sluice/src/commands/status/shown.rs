@@ -89,6 +89,9 @@ fn standing(status: &StatusResponse) -> String {
 
 /// The state of the rack in one line.
 pub(super) fn line(status: &StatusResponse) -> String {
+    if status.standing.as_ref().is_some_and(|standing| standing.role() == LeadRole::Standby) {
+        return role(status);
+    }
     let switch = status.switch.clone().unwrap_or_default();
     let slices = status.slices.iter().map(|slice| {
         let balance = slice.balance.map_or_else(
@@ -112,9 +115,6 @@ pub(super) fn line(status: &StatusResponse) -> String {
     let wrong = wrong::line(&findings(status, SystemTime::now()));
     let clients = status.clients.len();
     let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
-    if status.standing.as_ref().is_some_and(|standing| standing.role() == LeadRole::Standby) {
-        return role(status);
-    }
     format!("switch {}, epoch {}{slices}; {clients}{wrong}", link(switch.link()), switch.epoch)
 }
 

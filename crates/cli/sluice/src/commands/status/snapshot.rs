@@ -48,8 +48,8 @@ impl StatusSnapshot {
     /// The whole state as text.
     pub(super) fn text(&self) -> String {
         let [only] = &self.0[..] else {
-            if let Some(text) = self.rack_text() {
-                return text;
+            if self.is_rack() {
+                return self.rack_text();
             }
             let parts = self.numbered().map(|(spine, seen)| format!("spine {spine}: {}", seen.text()));
             let dead = self.0.iter().filter(|seen| seen.why_dead().is_some()).count();
@@ -68,7 +68,7 @@ impl StatusSnapshot {
     }
 
     /// The state as text, of a rack with several controllers: the leader's, behind a line for each other one.
-    fn rack_text(&self) -> Option<String> {
+    fn rack_text(&self) -> String {
         let leads = |seen: &&ControllerAnswer| seen.said.as_ref().is_ok_and(shown::leads);
         let leader = self.0.iter().find(leads);
         let others = self.0.iter().filter(|seen| !leads(seen)).map(|seen| {
@@ -81,7 +81,7 @@ impl StatusSnapshot {
             || "no controller leads now\n".to_owned(),
             |(controller, status)| shown::text(controller, status),
         );
-        self.is_rack().then(|| lines + &state)
+        lines + &state
     }
 
     /// Whether all controllers have answered.
