@@ -12,7 +12,7 @@ use super::early::EarlyScenario;
 use super::hosts::Host;
 use super::kind::RackKind;
 use super::labels::DrawnLabels;
-use super::limits::{AMPLE, DEADLINE, REPLIES_AMPLE, TYPES};
+use super::limits::{AMPLE, DEADLINE, LEASE, REPLIES_AMPLE, SETTLED, TYPES};
 use super::long_times::LongTimes;
 use super::network::{REPLIES, Rates};
 use super::partitions::End;
@@ -79,6 +79,7 @@ impl Scenario {
             rates: Rates::draw(dice),
             long: LongTimes::default(),
             is_planned: false,
+            settled: if kind.has_standbys { SETTLED + LEASE } else { SETTLED },
             process_failures: Vec::new(),
             gray_failures: Vec::new(),
         };

@@ -3,7 +3,9 @@
 use sluice_wire::{Nanos, Serial};
 
 pub(super) const FAULTS_END: Nanos = Nanos::from_millis(30);
-/// From this time on the rack must have recovered: every task submitted later gets a reply.
+/// From this time on a rack with one controller must have recovered ([`Scenario::settled`]).
+///
+/// [`Scenario::settled`]: super::scenario::Scenario::settled
 pub(super) const SETTLED: Nanos = Nanos::from_millis(50);
 /// When clients submit no more.
 pub(super) const SUBMIT_END: Nanos = Nanos::from_millis(58);

@@ -183,6 +183,8 @@ const FETCHED: Nanos = Nanos(SETTLED.0 + 20_000_000);
 pub(super) struct Oracle {
     /// Whether workers have room for all tasks that arrive.
     has_room: bool,
+    /// [`Scenario::settled`].
+    settled: Nanos,
     fates: BTreeMap<TaskKey, TaskRecord>,
     /// Repeats that have already explained a refusal for lack of room.
     charged: BTreeSet<(TaskKey, Attempt)>,
@@ -192,6 +194,7 @@ impl Oracle {
     pub(super) fn new(scenario: &Scenario) -> Self {
         Self {
             has_room: scenario.has_room_for_what_is_pushed(),
+            settled: scenario.settled,
             fates: BTreeMap::new(),
             charged: BTreeSet::new(),
         }
@@ -316,7 +319,7 @@ impl Oracle {
 
     /// A client was told how its task ended.
     pub(super) fn ended(&mut self, now: Nanos, task: TaskId, ending: Ending) -> Result<(), String> {
-        let has_room = self.has_room;
+        let (has_room, settled) = (self.has_room, self.settled);
         let fate = self.fate(task)?;
         if let Some(earlier) = fate.ending.replace(ending) {
             return Err(format!("promise 1: task {task} ended twice: {earlier:?}, then {ending:?}"));
@@ -337,10 +340,10 @@ impl Oracle {
                 Err(format!("promise 1: task {task} was given up before its deadline"))
             }
             Ending::Unknown(_) if fate.submitted < FETCHED && !fate.runs.is_empty() => Ok(()),
-            Ending::Unknown(_) if fate.submitted >= SETTLED && has_room => {
+            Ending::Unknown(_) if fate.submitted >= settled && has_room => {
                 Err(format!("promise 4: task {task} found no worker in a rack without faults"))
             }
-            Ending::Refused(why) if fate.submitted >= SETTLED && !is_busy(why) => {
+            Ending::Refused(why) if fate.submitted >= settled && !is_busy(why) => {
                 Err(format!("task {task} was refused in a rack without faults and with room"))
             }
             _ => Ok(()),

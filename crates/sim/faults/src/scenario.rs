@@ -129,6 +129,9 @@ pub(super) struct Scenario {
     pub(super) long: LongTimes,
     /// Whether nothing fails, and processes are replaced as planned: then no task may end unknown.
     pub(super) is_planned: bool,
+    /// From this time on the rack must have recovered: every task submitted later gets a reply. With standbys
+    /// it is later by the lease of a leader that is gone.
+    pub(super) settled: Nanos,
     pub(super) process_failures: Vec<(Nanos, ProcessFailure)>,
     pub(super) gray_failures: Vec<(Nanos, GrayFailure)>,
 }

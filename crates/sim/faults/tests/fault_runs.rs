@@ -60,8 +60,6 @@ fn seeds_of_rain_over_servers_of_many_cores_keep_every_promise() {
     }
 }
 
-/// Some tasks of these racks are worth beginning for a while only, from less than a microsecond to several
-/// tries.
 /// Two controllers, of which one leads while the switch lets it, are killed, stopped and cut off.
 #[test]
 fn seeds_with_standbys_keep_every_promise() {
@@ -85,6 +83,8 @@ fn a_run_with_standbys_has_several_leaders_one_after_the_other_and_refuses_late_
     assert!(leads > 100 && refused > 10, "{leads} leads, {refused} late writes");
 }
 
+/// Some tasks of these racks are worth beginning for a while only, from less than a microsecond to several
+/// tries.
 #[test]
 fn seeds_with_budgets_keep_every_promise() {
     for (policy, seeds) in [

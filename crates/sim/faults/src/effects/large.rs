@@ -11,7 +11,7 @@ use sluice_host::PART_BYTES;
 use sluice_switch::{Cargo, Circulating};
 use sluice_wire::{Dispatch, Handle, Nanos, Need, Packet, Part, Payload, Place, SliceId};
 
-use crate::limits::{PASS, SETTLED};
+use crate::limits::PASS;
 use crate::network::LONGEST_WAY;
 use crate::pieces::{content, pieces, put};
 use crate::rack::Rack;
@@ -79,8 +79,9 @@ impl Rack<'_> {
         let maps = node.ring.is_some() && node.grant.is_some_and(|grant| grant.slice == slice);
         let slot = self.servers.slot(worker, slice, ticket).filter(|_| maps);
         let found = slot.filter(|(task, _)| *task == dispatch.task).map(|(_, content)| content);
-        let is_quiet =
-            self.world.now >= SETTLED && received == self.world.now && dispatch.wait_ns > OVERTAKEN_MAX_NS;
+        let is_quiet = self.world.now >= self.scenario.settled
+            && received == self.world.now
+            && dispatch.wait_ns > OVERTAKEN_MAX_NS;
         let ample_slots = AMPLE_SLOTS * u32::from(self.scenario.program.traits().classes);
         let is_ample = self.scenario.copies == 0 && self.scenario.ring_slots >= ample_slots;
         let is_written = is_ample && maps && self.servers.takes(worker);

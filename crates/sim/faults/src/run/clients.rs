@@ -11,7 +11,7 @@ use crate::controller::SIZES;
 use crate::event::Event;
 use crate::hosts::Host;
 use crate::inspection::nothing_is_due;
-use crate::limits::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END};
+use crate::limits::{DEADLINE, FAULTS_END, SUBMIT_END};
 use crate::rack::Rack;
 use crate::replay_log::Party;
 
@@ -98,7 +98,7 @@ impl Rack<'_> {
         }
         match taken {
             Ok(task) if !retry => self.oracle.only_once(task)?,
-            Err(busy) if self.world.now >= SETTLED && busy == client::Busy::NotRegistered => {
+            Err(busy) if self.world.now >= self.scenario.settled && busy == client::Busy::NotRegistered => {
                 return Err(format!("promise 4: client {client} is not registered in a rack without faults"));
             }
             Err(busy) => {
@@ -124,7 +124,7 @@ impl Rack<'_> {
         let labels = self.scenario.worker_labels.clone();
         let classes = labels.serving.classes();
         let first = self.dice.below(classes.len() as u64) as usize;
-        if self.world.now < SETTLED {
+        if self.world.now < self.scenario.settled {
             // Tasks that no worker serves are few: such a task ends unknown if the answer to a try is lost.
             return Some(if self.dice.chance(20) { NOBODYS } else { classes[first] });
         }

@@ -4,7 +4,7 @@ use sluice_wire::Nanos;
 
 use crate::event::Event;
 use crate::hosts::Host;
-use crate::limits::{FAULTS_END, SETTLED, TYPES};
+use crate::limits::{FAULTS_END, TYPES};
 use crate::rack::Rack;
 use crate::replay_log::{self, Party};
 use crate::scenario::ProcessFailure;
@@ -149,7 +149,7 @@ impl Rack<'_> {
             let home = Some(usize::from(task_type)).filter(|slice| !clears && *slice < self.scenario.slices);
             self.map_type(task_type, home);
         }
-        if self.world.now < SETTLED - Nanos::from_millis(5) {
+        if self.world.now < self.scenario.settled - Nanos::from_millis(5) {
             self.after(Nanos::from_millis(3), Event::FaultsEnd);
         }
     }
