@@ -95,8 +95,14 @@ impl Running {
     }
 
     /// Asks the process to end, and checks that it ends without an error.
-    pub(crate) fn ends_well(mut self) {
+    pub(crate) fn ends_well(self) {
         terminate(&self.0);
+        self.has_ended_well();
+    }
+
+    /// Checks that a process which was asked to end before does so without an error. A worker that is asked
+    /// twice ends at once, and says with its exit code if it held tasks.
+    pub(crate) fn has_ended_well(mut self) {
         assert_eq!(self.0.wait().expect("it ends").code(), Some(0));
     }
 }

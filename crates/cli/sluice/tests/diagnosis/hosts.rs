@@ -79,5 +79,5 @@ fn a_worker_that_its_operator_stops_is_no_trouble() {
     signal(pid, Signal::TERM);
     rack.finds("worker-stopped");
     signal(pid, Signal::CONT);
-    stays.ends_well();
+    stays.has_ended_well();
 }
