@@ -13,6 +13,7 @@ const FLOORS: [&[&str]; 17] = [
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-conformance", "sluice-events", "sluice-cores", "sluice-log"],
     &["sluice-fabric", "sluice-stats", "sluice-nodes", "sluice-rpc", "sluice-netem", "sluice-metrics"],
+    &["sluice-etcd"],
     &["sluice-workload", "sluice-traces"],
     &["sluice-net"],
     &["sluice-testbed"],
@@ -68,7 +69,8 @@ const WITHOUT_STD: [&str; 9] = [
 
 /// Crates that only the switch, its controller and network namespaces need: BPF, netlink, the switch's own
 /// crates and gRPC reflection. An application with a client or a service does not compile them.
-const NOT_EMBEDDED: [&str; 7] = [
+const NOT_EMBEDDED: [&str; 8] = [
+    "etcd-client",
     "aya",
     "netlink-packet-core",
     "netlink-packet-route",

@@ -320,6 +320,17 @@ pub(crate) struct ControllerCommandArgs {
     /// each controller of a rack so; without this it takes the switch over at once.
     #[arg(long)]
     pub(crate) standby: bool,
+    /// Above spines: several such controllers may run. The one to which this etcd grants a lease leads, and
+    /// keeps there where hosts are. HOST:PORT, http://HOST:PORT or https://HOST:PORT of each member, with
+    /// commas between.
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', conflicts_with = "standby")]
+    pub(crate) etcd: Vec<String>,
+    /// PEM file of the authority that signed etcd's certificate; turns TLS on.
+    #[arg(long, value_name = "FILE", requires = "etcd")]
+    pub(crate) etcd_ca: Option<PathBuf>,
+    /// PEM files of the certificate to show to etcd, and of its key.
+    #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2, requires = "etcd_ca")]
+    pub(crate) etcd_identity: Option<Vec<PathBuf>>,
     /// Where the controller is asked, instead of the plan's address [default: the plan's, else
     /// 127.0.0.1:7400]; above several spines once for each, with commas between [default: any port but for
     /// the first].
@@ -344,6 +355,13 @@ pub(crate) struct ControllerCommandArgs {
     pub(crate) output: Output,
     #[command(flatten)]
     pub(crate) log: LogArgs,
+}
+
+impl ControllerCommandArgs {
+    /// Whether the controller waits until it may lead.
+    pub(crate) const fn waits(&self) -> bool {
+        self.standby || !self.etcd.is_empty()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -4,29 +4,22 @@
 
 mod common;
 
-use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Running, command, free_tcp, json, sluice, stderr, stdout, terminate};
+use common::page_rack::PageRack;
+use common::{Running, command, json, sluice, stderr, stdout, terminate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const PAGE: &str = include_str!("../../../../docs/manual/controllers.md");
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The blocks of a page between lines of backticks: what they are, and their text.
-fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
-    page.split("```").skip(1).step_by(2).filter_map(|fenced| fenced.split_once('\n'))
-}
-
 /// A rack whose processes are those that the page starts.
 struct Rack {
-    folder: tempfile::TempDir,
-    /// What the page writes for an address, and the address here.
-    ports: Vec<(String, String)>,
+    page: PageRack,
     /// The switch and the workers.
     others: Vec<Running>,
     controllers: Vec<(String, Running)>,
@@ -34,46 +27,27 @@ struct Rack {
 
 impl Rack {
     fn start() -> Self {
-        let ports = ["127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402", "127.0.0.1:7000"]
-            .map(|written| (written.to_owned(), free_tcp().to_string()));
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut rack = Self { folder, ports: ports.into(), others: Vec::new(), controllers: Vec::new() };
-        for (kind, text) in blocks(PAGE) {
-            match kind {
-                "toml rack.toml" => fs::write(rack.path().join("rack.toml"), text).expect("written"),
-                "sh stays" => text.lines().for_each(|line| rack.start_line(line)),
-                _ => {}
-            }
+        let page =
+            PageRack::of(PAGE, &["127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402", "127.0.0.1:7000"]);
+        let mut rack = Self { page, others: Vec::new(), controllers: Vec::new() };
+        let lines: Vec<_> = rack.page.lines("sh stays").collect();
+        for line in lines {
+            rack.start_line(line);
         }
         assert_eq!((rack.others.len(), rack.controllers.len()), (3, 2), "the page starts a rack");
         rack
     }
 
     fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// A line of the page, as it is typed here.
-    fn here(&self, line: &str) -> Vec<String> {
-        let mut line = line.split(" #").next().unwrap_or_default().to_owned();
-        for (written, here) in &self.ports {
-            line = line.replace(written, here);
-        }
-        line.split_whitespace().skip(1).map(str::to_owned).collect()
+        self.page.path()
     }
 
     fn start_line(&mut self, line: &str) {
-        let args = self.here(line);
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let log =
-            fs::File::create(self.path().join(format!("{}.log", self.others.len() + self.controllers.len())));
-        let mut started = command(self.path(), &args);
-        started.stdout(Stdio::null()).stderr(log.expect("a file"));
-        let running = Running(started.spawn().expect("it starts"));
-        match args[0] {
+        let (running, args) = (self.page.start(line), self.page.args(line));
+        match args[0].as_str() {
             "controller" => {
                 let at = args.iter().position(|arg| *arg == "--control").expect("the page names it");
-                self.controllers.push((args[at + 1].to_owned(), running));
+                self.controllers.push((args[at + 1].clone(), running));
             }
             _ => self.others.push(running),
         }
@@ -81,7 +55,7 @@ impl Rack {
 
     /// The addresses of all controllers, as `--controller` takes them.
     fn all(&self) -> String {
-        format!("{},{}", self.ports[0].1, self.ports[2].1)
+        self.page.here("127.0.0.1:7400,127.0.0.1:7402")
     }
 
     fn asked(&self, args: &[&str]) -> Output {
@@ -102,7 +76,7 @@ impl Rack {
                     }
                 }
             }
-            assert!(Instant::now() < end, "nobody leads: {}", self.logs());
+            assert!(Instant::now() < end, "nobody leads: {}", self.page.logs());
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -115,7 +89,7 @@ impl Rack {
             if status.status.success() && role(&json(&status)) == "standby" {
                 return;
             }
-            assert!(Instant::now() < end, "{at} is no standby: {}", self.logs());
+            assert!(Instant::now() < end, "{at} is no standby: {}", self.page.logs());
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -133,12 +107,7 @@ impl Rack {
         let said = load.wait_with_output().expect("it ends");
         let tasks = &json(&said)["tasks"];
         assert!(tasks["sent"].as_u64() > Some(0), "{}", stderr(&said));
-        assert_eq!(tasks["sent"], tasks["replied"], "{tasks}\n{}", self.logs());
-    }
-
-    fn logs(&self) -> String {
-        let log = |number| fs::read_to_string(self.path().join(format!("{number}.log"))).unwrap_or_default();
-        (0..6).map(log).collect::<Vec<_>>().join("\n---\n")
+        assert_eq!(tasks["sent"], tasks["replied"], "{tasks}\n{}", self.page.logs());
     }
 
     fn signal(&self, controller: usize, signal: Signal) {
@@ -158,14 +127,10 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     rack.waits(&other_at);
 
     // The page's commands, while both run.
-    for (kind, text) in blocks(PAGE) {
-        if kind == "sh" {
-            for line in text.lines() {
-                let args = rack.here(line);
-                let said = sluice(rack.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
-                assert_eq!(said.status.code(), Some(0), "{line}: {}", stderr(&said));
-            }
-        }
+    for line in rack.page.lines("sh") {
+        let args = rack.page.args(line);
+        let said = sluice(rack.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(said.status.code(), Some(0), "{line}: {}", stderr(&said));
     }
     let text = stdout(&rack.asked(&["status"]));
     let parts = [
@@ -191,10 +156,9 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     assert!(text.contains(&format!("controller http://{first_at}: dead: ")), "{text}");
 
     // A new one waits. Then the leader stands still under load, and goes on as a standby.
-    let again = blocks(PAGE).filter(|(kind, _)| *kind == "sh stays").flat_map(|(_, text)| text.lines());
-    let again = again.filter(|line| line.contains("--standby") && rack.here(line).contains(&first_at));
-    let again: Vec<&str> = again.collect();
-    rack.start_line(again[0]);
+    let is_it = |line: &&str| line.contains("--standby") && rack.page.here(line).contains(&first_at);
+    let again = rack.page.lines("sh stays").find(is_it).expect("the page starts it");
+    rack.start_line(again);
     rack.waits(&first_at);
     let load = rack.load();
     thread::sleep(Duration::from_secs(1));

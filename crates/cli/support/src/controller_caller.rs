@@ -7,7 +7,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use sluice_rpc::v1::controller_client::ControllerClient;
-use sluice_rpc::v1::{LinkState, StatusRequest, StatusResponse, TypeName, WatchRequest, WorkerPhase};
+use sluice_rpc::v1::{
+    LeadRole, LinkState, StatusRequest, StatusResponse, TypeName, WatchRequest, WorkerPhase,
+};
 use sluice_rpc::{LEADER_HEADER, Remote, RenewedChannel};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
@@ -48,9 +50,20 @@ impl ControllerCaller {
         self.runtime.block_on(change(&self.remote))
     }
 
-    /// The state of the rack.
+    /// The state of the rack; of several controllers, of which one leads, as the leader sees it.
     pub fn status(&self) -> Outcome<StatusResponse> {
-        self.ask(async |mut controller| Ok(controller.status(StatusRequest {}).await?.into_inner().shown()))
+        let mut left = self.remote.count();
+        loop {
+            let ask = async |mut calls: Calls| Ok(calls.status(StatusRequest {}).await?.into_inner().shown());
+            let status = self.ask(ask)?;
+            left -= 1;
+            // A standby's answer turns to the next address.
+            let is_standby =
+                status.standing.as_ref().is_some_and(|standing| standing.role() == LeadRole::Standby);
+            if !is_standby || left == 0 {
+                return Ok(status);
+            }
+        }
     }
 }
 

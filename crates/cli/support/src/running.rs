@@ -70,7 +70,8 @@ impl Drop for RackFile {
 pub struct RackArgs {
     /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT [default: of the one rack
     /// that runs here, else 127.0.0.1:7400]. Of several spines, or of a leader and its standbys, all are
-    /// named, with commas between; what changes something takes no spines but one.
+    /// named, with commas between; one spine's controllers, of which one leads, with plus signs. What
+    /// changes something takes no spines but one.
     #[arg(long, value_name = "ADDRESS")]
     controller: Option<String>,
     #[command(flatten)]

@@ -6,6 +6,9 @@
 //! - **A controller** ([`Contender`]) asks while it waits, and calls while it leads. If no call of a leader
 //!   was answered for a lease, the leader stops before the switch lets another one lead.
 //!
+//! Controllers above several spines also need a lease from a store that all of them share ([`HeldLease`]):
+//! who holds it contends at each spine, so that one process leads at all spines.
+//!
 //! The lease spares hosts a wait and the rack a change of controllers. That nothing is changed twice does
 //! not depend on it, nor on any clock: the switch compares terms (`turn`).
 
@@ -54,6 +57,15 @@ pub struct LeadAnswer {
     pub is_other_plan: bool,
     /// The controllers that wait.
     pub standbys: Vec<String>,
+}
+
+/// What a controller knows of the lease that a store beside the switches grants to one controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldLease {
+    /// Whether this controller holds it.
+    pub is_held: bool,
+    /// When the call left of which the store's answer says so: the lease lasts from then on.
+    pub asked: Nanos,
 }
 
 /// A switch's knowledge of who leads. It starts anew with the switch's process.
@@ -207,5 +219,25 @@ impl Contender {
             self.renewed = self.renewed.max(sent);
         }
         (answer.term > controller.term() && controller.term() != Term(0)).then_some(Event::StandBy)
+    }
+
+    /// The same for a controller that leads only while it holds a store's lease as well. A switch that does
+    /// not answer (`None`) takes no lead away: the lease says that nobody else leads there.
+    pub fn answered_under(
+        &mut self,
+        lease: HeldLease,
+        answer: Option<&LeadAnswer>,
+        controller: &Controller,
+    ) -> Option<Event> {
+        match answer {
+            _ if !lease.is_held => controller.may_lapse().then_some(Event::StandBy),
+            Some(answer) => self.answered(lease.asked, answer, controller),
+            None => {
+                if !controller.is_standby() {
+                    self.renewed = self.renewed.max(lease.asked);
+                }
+                None
+            }
+        }
     }
 }

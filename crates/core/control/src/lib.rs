@@ -59,7 +59,7 @@ pub use controller::Controller;
 pub use label_names::{
     LabelNames, SliceLabels, check_label, check_told_apart, read_labels, read_needs, write_labels,
 };
-pub use lead::{Arbiter, Contender, LeadAnswer, LeadCall};
+pub use lead::{Arbiter, Contender, HeldLease, LeadAnswer, LeadCall};
 pub use leaf_line::{LeafAction, LeafLine, PoolSize};
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,
@@ -67,7 +67,7 @@ pub use message::{
 pub use name::{NAME_BYTES_MAX, NameError, check_name};
 pub use note::Note;
 pub use plan::{Plan, PlanError, SlicePlan, WORKER_TYPES_MAX};
-pub use pods::{PodRoute, Pods};
+pub use pods::{PodPlace, PodRoute, Pods};
 pub use recent::RecentWork;
 pub use rings::{RdmaPlan, RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
 pub use tier::Tier;

@@ -5,13 +5,14 @@
 //! in for it. When it is up again, its racks and clients return to it. A host that changes its spine stays
 //! registered at the old one until the new one has granted it; so a [`PodRoute`] may name two spines.
 //!
-//! Nothing is stored. A controller that starts has found no spine yet. It sends no host to another spine
-//! before each spine has had the time of a lease to be found, and no client before it knows for each spine
-//! that it found whether that has leaves.
+//! A controller that starts to lead ([`Pods::begin`]) has found no spine yet. It sends no host to another
+//! spine before each spine has had the time of a lease to be found, and no client before it knows for each
+//! spine that it found whether that has leaves. Where hosts were under the former leader it knows from the
+//! spines' tables, and from a store if there is one ([`Pods::take_moves`]).
 //!
 //! Left out: a spine of more than one pod, and pods that change while the controller runs.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -38,14 +39,25 @@ pub struct Pods {
     found_by: Nanos,
     /// The spine at which each host is registered.
     seats: BTreeMap<String, PodSeat>,
+    /// Hosts whose place has changed, for the store.
+    moved: BTreeSet<String>,
+}
+
+/// Where a host is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodPlace {
+    /// The spine's place in the plan, from 0.
+    pub spine: usize,
+    pub key: Key,
 }
 
 /// A host's registration at a spine.
 #[derive(Clone, Copy, Debug)]
 struct PodSeat {
-    spine: usize,
-    key: Key,
+    at: PodPlace,
     renewed: Nanos,
+    /// Whether it was granted by a former leader, and the host has not called since.
+    is_inherited: bool,
 }
 
 /// Where a host registers.
@@ -62,7 +74,30 @@ impl Pods {
     pub fn new(racks: Vec<Vec<String>>, lease: Nanos, now: Nanos) -> Self {
         let (lives, serves) = racks.iter().map(|_| (None, None)).unzip();
         let found = racks.iter().map(|_| Vec::new()).collect();
-        Self { racks, lives, serves, found, lease, found_by: now + lease, seats: BTreeMap::new() }
+        let (seats, moved) = (BTreeMap::new(), BTreeSet::new());
+        Self { racks, lives, serves, found, lease, found_by: now + lease, seats, moved }
+    }
+
+    /// This controller begins to lead; hosts are registered where a former leader stored it. Places at spines
+    /// that the plan does not have are ignored.
+    pub fn begin(&mut self, now: Nanos, stored: impl IntoIterator<Item = (String, PodPlace)>) {
+        let mut begun = Self::new(core::mem::take(&mut self.racks), self.lease, now);
+        let is_known = |place: &PodPlace| place.spine < begun.lives.len();
+        let seat = |(name, at)| (name, PodSeat { at, renewed: now, is_inherited: true });
+        begun.seats = stored.into_iter().filter(|(_, at)| is_known(at)).map(seat).collect();
+        *self = begun;
+    }
+
+    /// The hosts whose place has changed since the last call, with their new places, for a store; `None` for
+    /// hosts that are registered nowhere any more.
+    pub fn take_moves(&mut self) -> Vec<(String, Option<PodPlace>)> {
+        let moved = core::mem::take(&mut self.moved);
+        moved.into_iter().map(|name| (name.clone(), self.seats.get(&name).map(|seat| seat.at))).collect()
+    }
+
+    /// It is unknown whether this spine is up, since this controller does not lead there.
+    pub fn leads_not(&mut self, spine: usize) {
+        (self.lives[spine], self.serves[spine]) = (None, None);
     }
 
     /// A spine was found, or lost.
@@ -100,8 +135,9 @@ impl Pods {
     /// goes to a spine that has some, and takes its outstanding tasks there. While it is unknown for some
     /// spine whether it has leaves, the client stays where it is.
     ///
-    /// A client that has not called yet goes to the spine in whose tables it was found: while no spine
-    /// answered, it also called at the other spines' addresses, and may have been granted there first.
+    /// A client that has not called yet goes to the spine where it was stored, or in whose tables it was
+    /// found: while no spine answered, it also called at the other spines' addresses, and may have been
+    /// granted there first.
     ///
     /// # Errors
     /// The answer to the client, if it cannot register now.
@@ -114,7 +150,8 @@ impl Pods {
         }
         let is_found_at = |spine: &usize| self.found[*spine].contains(&hello.incarnation);
         let found = Some(home).filter(is_found_at).or_else(|| (0..self.lives.len()).find(is_found_at));
-        let home = found.filter(|_| seat.is_none()).unwrap_or(home);
+        let inherited = self.seats.get(name).filter(|seat| seat.is_inherited).map(|seat| seat.at.spine);
+        let home = inherited.or(found.filter(|_| seat.is_none())).unwrap_or(home);
         let serving = Some(home).filter(has_leaves).or_else(|| (0..self.lives.len()).find(has_leaves));
         serving.map_or_else(|| self.route(now, name, home), |to| Ok(self.route_to(name, to)))
     }
@@ -129,24 +166,32 @@ impl Pods {
         if !self.seats.contains_key(name) {
             // Forgets names whose leases have ended.
             let lease = self.lease;
-            self.seats.retain(|_, seat| now.since(seat.renewed) <= lease);
+            let ended = self.seats.extract_if(.., |_, seat| now.since(seat.renewed) > lease);
+            self.moved.extend(ended.map(|(name, _)| name));
         }
-        self.seats.insert(name.to_string(), PodSeat { spine, key, renewed: now });
+        let at = PodPlace { spine, key };
+        let seat = PodSeat { at, renewed: now, is_inherited: false };
+        let before = self.seats.insert(name.to_string(), seat);
+        if before.is_none_or(|before| before.at != at) {
+            self.moved.insert(name.to_string());
+        }
     }
 
     /// A host has left.
     pub fn left(&mut self, name: &str) {
-        self.seats.remove(name);
+        if self.seats.remove(name).is_some() {
+            self.moved.insert(name.to_string());
+        }
     }
 
     /// The spine at which a host is registered.
     pub fn seat(&self, name: &str) -> Option<usize> {
-        self.seats.get(name).map(|seat| seat.spine)
+        self.seats.get(name).map(|seat| seat.at.spine)
     }
 
     /// The spine at which the host with this key is registered.
     pub fn seat_of(&self, key: Key) -> Option<usize> {
-        self.seats.values().find(|seat| seat.key == key).map(|seat| seat.spine)
+        self.seats.values().find(|seat| seat.at.key == key).map(|seat| seat.at.spine)
     }
 
     fn route(&self, now: Nanos, name: &str, home: usize) -> Result<PodRoute, Answer> {
@@ -347,6 +392,55 @@ mod tests {
         pods.on_spine(1, false);
         let route = pods.of_leaf(LATER, &leaf("rack-1/get"));
         assert!(matches!(route, Err(Answer::Wait { why: Waiting::SwitchDown, .. })), "{route:?}");
+    }
+
+    #[test]
+    fn a_leader_that_begins_knows_where_hosts_were_stored_and_leaves_them_there() {
+        let mut pods = both();
+        pods.granted(LATER, "own", 1, Key(9));
+        let at = |spine, key| PodPlace { spine, key: Key(key) };
+        let stored = [("c/1", at(1, 1)), ("rack-3/get", at(0, 2)), ("strange", at(7, 3))];
+        pods.begin(LATER, stored.map(|(name, at)| (name.to_string(), at)));
+        assert_eq!((pods.seat("own"), pods.seat("strange"), pods.seat_of(Key(2))), (None, None, Some(0)));
+        assert_eq!(pods.take_moves(), [], "what was stored is known to the store");
+        let waits = |route| matches!(route, Err(Answer::Wait { .. }));
+        assert!(waits(pods.of_leaf(LATER, &leaf("rack-3/get"))), "its own spine may be found");
+        for spine in [0, 1] {
+            pods.on_spine(spine, true);
+            pods.serves(spine, Some(true));
+        }
+        // It calls at the first spine's address because the second one's did not answer.
+        assert_eq!(pods.of_client(LATER, &client("c/1"), 0), Ok(to(1)));
+        assert_eq!(pods.of_leaf(LATER, &leaf("rack-3/get")), Ok(PodRoute { to: 1, from: Some(0) }));
+        pods.granted(LATER, "c/1", 1, Key(1));
+        assert_eq!(pods.of_client(LATER, &client("c/1"), 0), Ok(PodRoute { to: 0, from: Some(1) }));
+    }
+
+    #[test]
+    fn the_store_hears_of_each_change_once() {
+        let mut pods = both();
+        let place = |spine, key| Some(PodPlace { spine, key: Key(key) });
+        pods.granted(Nanos(0), "c", 0, Key(1));
+        pods.granted(Nanos(0), "d", 1, Key(2));
+        pods.left("c");
+        pods.left("nobody");
+        assert_eq!(pods.take_moves(), [("c".to_string(), None), ("d".to_string(), place(1, 2))]);
+        pods.granted(Nanos(1), "d", 1, Key(2));
+        assert_eq!(pods.take_moves(), [], "it was only renewed");
+        pods.granted(Nanos(1), "d", 1, Key(3));
+        pods.granted(LEASE + Nanos(2), "e", 0, Key(4));
+        assert_eq!(pods.take_moves(), [("d".to_string(), None), ("e".to_string(), place(0, 4))]);
+    }
+
+    #[test]
+    fn a_spine_that_another_controller_has_is_waited_for() {
+        let mut pods = both();
+        pods.begin(LATER, []);
+        pods.on_spine(0, true);
+        pods.on_spine(1, true);
+        pods.leads_not(1);
+        assert!(pods.of_leaf(LATER, &leaf("rack-3/get")).is_err());
+        assert_eq!(pods.of_leaf(LATER, &leaf("rack-1/get")), Ok(to(0)));
     }
 
     #[test]

@@ -69,6 +69,10 @@ events! {
     StandsBy: INFO, Own, "stands-by", "Controller: it waits for the lead.";
     StandbyUnfit: WARN, Own, "standby-unfit", "Standby: it has another plan than the leader.";
     LeadUntold: WARN, Own, "lead-untold", "Standby: the switch does not say who leads.";
+    LeaseHeld: INFO, Own, "lease-held", "Controller above spines: etcd grants it the lead.";
+    LeaseLost: WARN, Own, "lease-lost", "Controller above spines: etcd granted the lead to another one.";
+    EtcdLost: WARN, Own, "etcd-lost", "Controller above spines: etcd does not answer; asked on.";
+    EtcdBack: INFO, Own, "etcd-back", "Controller above spines: etcd answers again.";
     SwitchLost: WARN, Own, "switch-lost", "Controller: why the switch cannot be reached.";
     AgentJudged: INFO, Own, "agent-judged", "Controller: what an agent found about its server's workers.";
     OperatorAsked: INFO, Own, "operator-asked", "Controller: it did what an operator asked for.";

@@ -32,14 +32,14 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The service at `text`: `HOST:PORT`, `http://…` or `https://…`, or several of these with commas
-    /// between. The first means `https` if `tls` is given.
+    /// The service at `text`: `HOST:PORT`, `http://…` or `https://…`, or several of these with commas or plus
+    /// signs between. The first means `https` if `tls` is given.
     ///
     /// # Errors
     /// [`RpcError::Address`] if it is not one of these, does not resolve, or does not go with `tls`;
     /// [`RpcError::Tls`] if `tls` cannot be used.
     pub fn new(text: &str, tls: Option<&ClientTls>) -> Result<Self, RpcError> {
-        let all = text.split(',').map(|one| Self::of_one(one, tls)).collect::<Result<Vec<_>, _>>()?;
+        let all = text.split([',', '+']).map(|one| Self::of_one(one, tls)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self::any_of(&all))
     }
 

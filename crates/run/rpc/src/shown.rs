@@ -52,6 +52,7 @@ impl v1::StandingResponse {
     pub fn shown(mut self) -> Self {
         show(&mut self.leader);
         self.standbys.iter_mut().for_each(show);
+        show(&mut self.etcd_lost);
         self
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use sluice_etcd::EtcdError;
 use sluice_net::NetError;
 use sluice_rpc::RpcError;
 use sluice_system::{Attempt, advice};
@@ -18,6 +19,9 @@ pub enum SwitchdError {
     /// A gRPC peer cannot be reached, or refused: the text says what to do.
     #[error(transparent)]
     Rpc(#[from] RpcError),
+    /// etcd cannot be used: the text says what to do.
+    #[error(transparent)]
+    Etcd(#[from] EtcdError),
     /// The switch's thread has ended, and nothing was done.
     #[error("the switch has stopped, so nothing was done: start it again")]
     SwitchStopped,

@@ -4,8 +4,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::json;
+use sluice_etcd::{Etcd, EtcdOptions};
 use sluice_launcher::parent;
 use sluice_net::metrics::{MetricSource, MetricsOutlets, labelled};
 use sluice_net::program::{CONTROLLER_DEFAULT, read_anew_on_hangup};
@@ -18,6 +20,7 @@ use sluice_support::seed::random_seed;
 use sluice_support::service_manager::ReadyService;
 use sluice_support::stop::Stop;
 use sluice_support::units;
+use sluice_switchd::SwitchdError;
 use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_above, start_controller};
 use sluice_switchd::rpc::RpcServer;
 use sluice_wire::Endpoint;
@@ -34,17 +37,21 @@ pub(crate) fn run(args: &ControllerCommandArgs) -> Outcome<()> {
     let plan = plan(args)?;
     let metrics = MetricsOutlets::bind(args.metrics.metrics, args.metrics.report_metrics.as_deref())?;
     let metrics_at = metrics.local();
-    let servers = start(args, &plan)?;
+    let mut etcd = etcd(args, &plan)?;
+    let servers = start(args, &plan, etcd.as_mut())?;
     let _metrics = metrics.serve(sources(&servers))?;
     print_addresses(args, &servers, metrics_at)?;
     let reached: Vec<_> = servers.iter().map(|server| reached_at(server, &args.guard)).collect();
     // A standby would be found in place of the leader.
-    let alone = args.parent.is_none() && !args.standby;
+    let alone = args.parent.is_none() && !args.waits();
     let _told = alone.then(|| RackFile::running(&plan.name, &reached.join(",")));
     let _ready = ReadyService::tell();
     while !stop.is_asked() && servers.iter().all(RpcServer::is_running) {
         thread::sleep(LOOK_EVERY);
     }
+    // The switches hear first that the lead is free, then etcd.
+    drop(servers);
+    drop(etcd);
     if stop.is_asked() { Ok(()) } else { Err(Failure::broken("the controller's thread ended; see above")) }
 }
 
@@ -59,14 +66,46 @@ fn plan(args: &ControllerCommandArgs) -> Outcome<Plan> {
 }
 
 /// Starts the controller of the rack, or the one above its spines.
-fn start(args: &ControllerCommandArgs, plan: &Plan) -> Outcome<Vec<RpcServer>> {
+fn start(args: &ControllerCommandArgs, plan: &Plan, etcd: Option<&mut Etcd>) -> Outcome<Vec<RpcServer>> {
     let switches = usize::from(plan.spines().max(1));
     check(args, plan, switches)?;
     let options = (0..switches).map(|switch| options(args, plan, switch)).collect::<Outcome<Vec<_>>>()?;
     if plan.racks.is_some() {
-        return Ok(start_above(options, plan.pods())?);
+        return Ok(start_above(options, plan.pods(), etcd)?);
     }
     Ok(options.into_iter().map(start_controller).collect::<Result<_, _>>()?)
+}
+
+/// Connects to etcd, if several controllers contend above the spines.
+fn etcd(args: &ControllerCommandArgs, plan: &Plan) -> Outcome<Option<Etcd>> {
+    match (plan.racks.is_some(), args.standby, args.etcd.is_empty()) {
+        (true, true, _) => {
+            return Err(Failure::bad_input(
+                "--standby is for a rack, whose switch says who leads: several controllers above spines \
+                 agree by etcd, name it with --etcd",
+            ));
+        }
+        (false, _, false) => {
+            return Err(Failure::bad_input(
+                "--etcd is for controllers above spines, and the plan has no [racks]: a rack's switch says \
+                 who leads, take --standby",
+            ));
+        }
+        (_, _, true) => return Ok(None),
+        (true, false, false) => {}
+    }
+    let identity = match args.etcd_identity.as_deref() {
+        Some([certificate, key]) => Some((certificate.clone(), key.clone())),
+        _ => None,
+    };
+    let options = EtcdOptions {
+        endpoints: args.etcd.clone(),
+        ca: args.etcd_ca.clone(),
+        identity,
+        name: plan.name.clone(),
+        silence: Duration::from_nanos(control_plan(plan, Endpoint::default(), SwitchRole::Spine(1)).lease.0),
+    };
+    Ok(Some(Etcd::connect(options).map_err(SwitchdError::from)?))
 }
 
 /// Checks that each switch has the address of its tables, and at most one address for calls.
@@ -102,7 +141,7 @@ fn options(args: &ControllerCommandArgs, plan: &Plan, switch: usize) -> Outcome<
         plan: control_plan(plan, Endpoint::default(), role),
         seed: random_seed()?,
         switch: SwitchLink::There(args.tls.remote(&args.tables[switch])?),
-        standby: args.standby,
+        standby: args.waits(),
         spine: role.spine(),
     })
 }
@@ -134,7 +173,7 @@ fn print_addresses(
             "controller on {}, switch tables at {}; {}Ctrl-C ends it",
             controls.join(","),
             args.tables.join(","),
-            if args.standby { "leads when no other controller does; " } else { "" }
+            if args.waits() { "leads when no other controller does; " } else { "" }
         ));
     }
     Ok(())

@@ -16,7 +16,7 @@ pub(crate) enum Way {
 }
 
 /// Lines that are not run here: the page, the beginning of the line (empty for all lines), and the reason.
-pub(crate) const ELSEWHERE: [(&str, &str, &str); 9] = [
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 10] = [
     (
         "docs/manual/xdp.md",
         "",
@@ -31,6 +31,7 @@ pub(crate) const ELSEWHERE: [(&str, &str, &str); 9] = [
     ),
     ("docs/manual/packages.md", "", "takes root and an hour"),
     ("docs/manual/controllers.md", "", "tests/controllers.rs runs all of it, on free ports"),
+    ("docs/manual/etcd.md", "", "tests/etcd.rs runs all of it, on free ports"),
     ("docs/results/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
     (

@@ -1,6 +1,10 @@
 //! The switch lets one controller lead, and a controller stops before another one is let.
 
-use sluice_control::{Arbiter, Contender, Controller, Event, LeadAnswer, LeadCall, Plan, SlicePlan};
+use sluice_control::{
+    Arbiter, Contender, Controller, Event, HeldLease, LeadAnswer, LeadCall, Plan, SlicePlan,
+};
+
+use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Endpoint, Nanos, Term};
 
 const LEASE: Nanos = Nanos::from_millis(1_000);
@@ -12,6 +16,11 @@ fn at(ms: u64) -> Nanos {
 
 fn call(who: &str, term: Term) -> LeadCall {
     LeadCall { at: who.to_owned(), term, lease: LEASE, plan: 7, ends: false }
+}
+
+fn standby() -> Controller {
+    let slice = SlicePlan { name: "s".to_owned(), ..SlicePlan::default() };
+    Controller::standby(Plan::new(Endpoint::default(), vec![slice]), [1; 32]).unwrap()
 }
 
 /// An arbiter whose leader, of term 1, was heard just now.
@@ -87,9 +96,7 @@ fn those_that_wait_are_listed_for_a_lease_and_there_are_never_many() {
 
 #[test]
 fn a_contender_whose_calls_are_not_answered_stops_within_its_lease() {
-    let slice = SlicePlan { name: "s".to_owned(), ..SlicePlan::default() };
-    let plan = Plan::new(Endpoint::default(), vec![slice]);
-    let mut controller = Controller::standby(plan, [1; 32]).unwrap();
+    let mut controller = standby();
     let mut contender = Contender::new(LEASE);
     assert!(contender.calls(at(10), &controller) && !contender.lapses(at(99_000), &controller));
     let busy = LeadAnswer { term: Term(3), ..LeadAnswer::default() };
@@ -100,4 +107,38 @@ fn a_contender_whose_calls_are_not_answered_stops_within_its_lease() {
     let mut out = Vec::new();
     controller.event(at(21), Event::Lead(Term(3)), &mut out);
     assert!(controller.is_standby() && out.is_empty());
+}
+
+#[test]
+fn without_the_stores_lease_a_free_switch_is_left_alone() {
+    let controller = standby();
+    let mut contender = Contender::new(LEASE);
+    let free = LeadAnswer { is_free: true, term: Term(3), ..LeadAnswer::default() };
+    let lease = |is_held| HeldLease { is_held, asked: at(10) };
+    assert_eq!(contender.answered_under(lease(false), Some(&free), &controller), None);
+    assert_eq!(contender.answered_under(lease(true), None, &controller), None);
+    let leads = Some(Event::Lead(Term(3)));
+    assert_eq!(contender.answered_under(lease(true), Some(&free), &controller), leads);
+}
+
+#[test]
+fn a_leader_leads_as_long_as_it_holds_the_stores_lease_whether_the_switch_answers_or_not() {
+    let mut controller = standby();
+    let mut contender = Contender::new(LEASE);
+    let mut out = Vec::new();
+    let shape = crate::rack::switch::config(4, 16).shape_of_plain_rain(Term(3));
+    controller.event(at(0), Event::SwitchUp(shape), &mut out);
+    controller.event(at(0), Event::Lead(Term(3)), &mut out);
+    controller.event(at(1), Event::TableAnswered(TableAnswer::Done), &mut out);
+    assert_eq!(controller.term(), Term(4));
+    let held = |asked| HeldLease { is_held: true, asked };
+    for ms in [400, 800, 1_200] {
+        assert_eq!(contender.answered_under(held(at(ms)), None, &controller), None);
+        assert!(!contender.lapses(at(ms + 999), &controller), "the lease began at {ms} ms");
+    }
+    // An answer that is late renews nothing that is older than what was known.
+    assert_eq!(contender.answered_under(held(at(800)), None, &controller), None);
+    assert!(!contender.lapses(at(2_199), &controller) && contender.lapses(at(2_200), &controller));
+    let lost = HeldLease { is_held: false, asked: at(2_000) };
+    assert_eq!(contender.answered_under(lost, None, &controller), Some(Event::StandBy));
 }

@@ -17,7 +17,8 @@ pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 pub struct ControllerArgs {
     /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT; if it has standbys, all of
-    /// them, with commas between.
+    /// them, with commas between. Of several spines those of each, with commas between; one spine's
+    /// controllers, of which one leads, with plus signs.
     #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
     pub controller: String,
     /// How it and its caller know each other.
@@ -95,7 +96,8 @@ pub struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// The services at these addresses, which are separated by commas; there must be at least one.
+    /// The services at these addresses, which are separated by commas; there must be at least one. A service
+    /// may have several addresses, with plus signs between.
     ///
     /// # Errors
     /// As [`TlsArgs::remote`].

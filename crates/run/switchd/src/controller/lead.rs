@@ -1,10 +1,15 @@
 //! A controller's calls about who leads, beside its connection to the switch: a call that hangs holds no
-//! other up.
+//! other up. A controller above several spines also needs etcd's lease.
 
-use sluice_control::{Contender, Controller, Event, LeadAnswer, LeadCall, LinkState, Plan};
+use std::time::Duration;
+
+use sluice_control::{Contender, Controller, Event, HeldLease, LeadAnswer, LeadCall, LinkState, Plan};
+use sluice_etcd::EtcdLead;
+use sluice_net::clock::Clock;
 use sluice_rpc::v1::{LeadRole, StandingResponse};
 use sluice_wire::{Nanos, Term};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tonic::{Code, Status};
 
 use super::link::Source;
@@ -18,6 +23,8 @@ pub(super) struct LeadPart {
     /// `None`: the controller is in its switch's process, where nobody else can lead.
     contender: Option<Contender>,
     source: Source,
+    /// The lease that the controller needs too, if it is above several spines.
+    etcd: Option<EtcdLead>,
     /// What the controller says of itself; its term is filled in at each call.
     own: LeadCall,
     tell: mpsc::Sender<LeadHeard>,
@@ -36,15 +43,27 @@ pub(super) struct LeadHeard {
     answer: Result<LeadAnswer, Status>,
 }
 
+/// How much of a lease the switch's answer may take. If the controller holds etcd's lease it leads on without
+/// the answer.
+const PATIENCE_PER_LEASE: u64 = 8;
+
 impl LeadPart {
     /// The part of a controller that is reached at `at`.
-    pub(super) fn new(plan: &Plan, at: String, source: Source, board: StandingBoard) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        at: String,
+        source: Source,
+        etcd: Option<EtcdLead>,
+        board: StandingBoard,
+    ) -> Self {
         let (tell, told) = mpsc::channel(ANSWERS_MAX);
         let is_apart = matches!(source, Source::There(_));
+        let lease = etcd.as_ref().map_or(plan.lease, |etcd| nanos(etcd.lease()));
         Self {
-            contender: is_apart.then(|| Contender::new(plan.lease)),
+            contender: is_apart.then(|| Contender::new(lease)),
             source,
-            own: LeadCall { at, term: Term(0), lease: plan.lease, plan: plan.fingerprint(), ends: false },
+            etcd,
+            own: LeadCall { at, term: Term(0), lease, plan: plan.fingerprint(), ends: false },
             tell,
             told,
             last: LeadAnswer::default(),
@@ -71,8 +90,10 @@ impl LeadPart {
         if self.contender.as_mut().is_some_and(|contender| contender.calls(now, controller)) {
             let (call, tell) = (LeadCall { term: controller.term(), ..self.own.clone() }, self.tell.clone());
             let mut source = self.source.clone();
+            let patience = Duration::from_nanos(call.lease.0 / PATIENCE_PER_LEASE);
             tokio::spawn(async move {
-                let answer = source.lead(&call).await;
+                let late = |_| Err(Status::deadline_exceeded(""));
+                let answer = timeout(patience, source.lead(&call)).await.unwrap_or_else(late);
                 // The runner may have ended.
                 tell.send(LeadHeard { sent: now, answer }).await.unwrap_or_default();
             });
@@ -100,8 +121,16 @@ impl LeadPart {
     }
 
     /// Takes an answer; returns what the controller is to hear.
-    pub(super) fn take(&mut self, heard: LeadHeard, controller: &Controller) -> Option<Event> {
+    pub(super) fn take(&mut self, heard: LeadHeard, clock: Clock, controller: &Controller) -> Option<Event> {
         let LeadHeard { sent, answer } = heard;
+        if let Some(etcd) = &self.etcd {
+            let age = etcd.age();
+            let asked = clock.now() - nanos(age.unwrap_or_default());
+            let lease = HeldLease { is_held: age.is_some(), asked };
+            let event = self.contender.as_mut()?.answered_under(lease, answer.as_ref().ok(), controller);
+            self.last = answer.unwrap_or_default();
+            return event;
+        }
         match answer {
             Ok(answer) => {
                 self.wrong = None;
@@ -133,28 +162,44 @@ impl LeadPart {
         }
     }
 
+    fn holds_lease(&self) -> bool {
+        self.etcd.as_ref().is_some_and(|etcd| etcd.age().is_some())
+    }
+
+    /// Where the leader is, as far as the switch or etcd says.
+    fn leader(&self) -> String {
+        let elsewhere = self.etcd.as_ref().filter(|_| self.last.leader.is_empty()).map(EtcdLead::leader);
+        elsewhere.unwrap_or_else(|| self.last.leader.clone())
+    }
+
     /// Writes on the board how the controller stands now, if that has changed.
     pub(super) fn publish(&mut self, controller: &Controller) {
         let role = match controller.link_state() {
+            // Hosts of a spine that is dead, or not free yet, are served all the same: at other spines.
+            _ if self.holds_lease() => LeadRole::Leads,
             LinkState::Standby => LeadRole::Standby,
             LinkState::Superseded => LeadRole::Superseded,
             // It has asked the switch to obey, and another one may have come first.
             _ if controller.waits_for_lead() && controller.term() == Term(0) => LeadRole::Standby,
             _ => LeadRole::Leads,
         };
-        let leader = if role == LeadRole::Leads { &self.own.at } else { &self.last.leader };
         let standing = StandingResponse {
             role: role.into(),
-            leader: leader.clone(),
+            leader: if role == LeadRole::Leads { self.own.at.clone() } else { self.leader() },
             standbys: self.last.standbys.clone(),
             other_plan: role == LeadRole::Standby && self.last.is_other_plan,
             spine: self.shown.spine,
+            etcd_lost: self.etcd.as_ref().map(EtcdLead::lost).unwrap_or_default(),
         };
         if standing != self.shown {
             self.board.write(standing.clone());
             self.shown = standing;
         }
     }
+}
+
+fn nanos(span: Duration) -> Nanos {
+    Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn said(why: &Status) -> String {

@@ -1,9 +1,11 @@
 //! Where hosts register with one controller above several spines: each call goes to the state machine of
 //! the spine that [`Pods`] names.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use sluice_control::{Answer, CallId, ClientHello, Event, PodRoute, Pods, WorkerHello};
+use sluice_control::{Answer, CallId, ClientHello, Event, PodPlace, PodRoute, Pods, WorkerHello};
+use sluice_etcd::EtcdLead;
 use sluice_net::clock::Clock;
 use sluice_wire::{Incarnation, Key, Nanos};
 use tonic::Status;
@@ -16,20 +18,38 @@ pub(super) struct PodRegistry {
     pods: Mutex<Pods>,
     clock: Clock,
     spines: Vec<RunnerHandle>,
+    /// Where it is stored where hosts are, for the next leader.
+    etcd: Option<EtcdLead>,
 }
 
 impl PodRegistry {
     /// `racks` are the racks below each spine; `spines` are the handles of the spines' controllers.
-    pub(super) fn new(racks: Vec<Vec<String>>, lease: Nanos, spines: Vec<RunnerHandle>) -> Self {
+    pub(super) fn new(
+        racks: Vec<Vec<String>>,
+        lease: Nanos,
+        spines: Vec<RunnerHandle>,
+        etcd: Option<EtcdLead>,
+    ) -> Self {
         let clock = Clock::start();
-        Self { pods: Mutex::new(Pods::new(racks, lease, clock.now())), clock, spines }
+        Self { pods: Mutex::new(Pods::new(racks, lease, clock.now())), clock, spines, etcd }
+    }
+
+    /// The lease that this process needs in order to lead, if several processes contend.
+    pub(super) fn etcd(&self) -> Option<EtcdLead> {
+        self.etcd.clone()
+    }
+
+    /// This process leads from now on; hosts are where it was stored.
+    pub(super) fn begin(&self, stored: BTreeMap<String, PodPlace>) {
+        self.pods().begin(self.clock.now(), stored);
     }
 
     /// Takes an event about a spine from that spine's controller.
     pub(super) fn on_spine_event(&self, spine: usize, news: SpineEvent) {
         let (mut pods, number) = (self.pods(), spine + 1);
         let lives = match news {
-            SpineEvent::Lives(lives) => lives,
+            SpineEvent::Lives(None) => return pods.leads_not(spine),
+            SpineEvent::Lives(Some(lives)) => lives,
             SpineEvent::Serves(has_leaves) => return pods.serves(spine, has_leaves),
             SpineEvent::Found(clients) => return pods.found(spine, clients),
         };
@@ -135,7 +155,7 @@ impl PodRegistry {
             Answer::Client(grant) => grant.key,
             _ => return Ok(answer),
         };
-        self.pods().granted(self.clock.now(), name, spine, key);
+        self.change(|pods| pods.granted(self.clock.now(), name, spine, key));
         Ok(answer)
     }
 
@@ -148,9 +168,19 @@ impl PodRegistry {
         let spine = self.pods().seat(&name).unwrap_or(home);
         let answer = self.spines[spine].call(leave).await?;
         if matches!(answer, Answer::Left { .. }) {
-            self.pods().left(&name);
+            self.change(|pods| pods.left(&name));
         }
         Ok(answer)
+    }
+
+    /// Changes where hosts are, and stores what has changed.
+    fn change(&self, change: impl FnOnce(&mut Pods)) {
+        let mut pods = self.pods();
+        change(&mut pods);
+        let moves = pods.take_moves();
+        if let Some(etcd) = &self.etcd {
+            etcd.store(moves);
+        }
     }
 
     fn pods(&self) -> MutexGuard<'_, Pods> {

@@ -150,8 +150,12 @@ pub(super) struct Runner {
     depths: Depths,
     told_to: ControllerObserver,
     lead: LeadPart,
+    /// Whether the switch was found (true) or lost, once one of both has happened.
+    is_found: Option<bool>,
     /// The number of workers in each slice that was last reported to the observer.
     sizes_said: Vec<PoolSize>,
+    /// Whether the spine is up, as last reported to the observer.
+    lives_said: Option<bool>,
     /// Whether the spine has leaves, as last reported to the observer.
     serves_said: Option<bool>,
     out: Vec<Action>,
@@ -179,8 +183,8 @@ pub(super) enum ControllerObserver {
 
 /// An event about a spine.
 pub(super) enum SpineEvent {
-    /// The spine's switch was found (true) or lost.
-    Lives(bool),
+    /// The spine's switch was found (true) or lost; `None`: this controller does not lead there.
+    Lives(Option<bool>),
     /// Whether the spine has leaves; `None` until its tables were read.
     Serves(Option<bool>),
     /// Clients that were in the spine's tables when they were read.
@@ -222,7 +226,9 @@ impl Runner {
             depths: Vec::new(),
             told_to,
             lead,
+            is_found: None,
             sizes_said: Vec::new(),
+            lives_said: None,
             serves_said: None,
             out: Vec::new(),
         }
@@ -245,7 +251,7 @@ impl Runner {
                 },
                 answer = self.lead.heard() => {
                     let now = self.clock.now();
-                    if let Some(event) = self.lead.take(answer, &self.controller) {
+                    if let Some(event) = self.lead.take(answer, self.clock, &self.controller) {
                         self.controller.event(now, event, &mut self.out);
                     }
                 }
@@ -365,7 +371,7 @@ impl Runner {
         }
     }
 
-    /// Reports the sizes of a leaf's pools, or whether a spine has leaves, if they changed.
+    /// Reports the sizes of a leaf's pools, or whether a spine is up and has leaves, if they changed.
     fn report_sizes(&mut self) {
         match &self.told_to {
             ControllerObserver::Nobody => {}
@@ -378,6 +384,11 @@ impl Runner {
                 }
             }
             ControllerObserver::Above(desk) => {
+                let lives = if self.controller.is_standby() { None } else { self.is_found };
+                if lives != self.lives_said {
+                    self.lives_said = lives;
+                    desk(SpineEvent::Lives(lives));
+                }
                 let serves = self.controller.does_serve();
                 if serves != self.serves_said {
                     if serves.is_some() && self.serves_said.is_none() {
@@ -408,8 +419,8 @@ impl Runner {
             SwitchEvent::Up { line, shape, at } => {
                 self.line = Some(line);
                 self.at = Some(at);
+                self.is_found = Some(true);
                 self.event(Event::SwitchUp(shape));
-                self.report_to_pods(true);
             }
             SwitchEvent::Answered(answers) => {
                 self.awaiting_answers = false;
@@ -422,21 +433,12 @@ impl Runner {
                 self.awaiting_answers = false;
                 // Pending steps are void; the state machine asks for them again once the switch is up.
                 self.steps.clear();
+                self.is_found = Some(false);
                 self.event(Event::SwitchDown);
-                self.report_to_pods(false);
-            }
-        }
-    }
-
-    /// Tells the controller above whether this spine's switch is up. If the switch is lost, answers all
-    /// waiting calls, so that registered hosts ask at once for another spine.
-    fn report_to_pods(&mut self, lives: bool) {
-        let ControllerObserver::Above(desk) = &self.told_to else { return };
-        desk(SpineEvent::Lives(lives));
-        if !lives {
-            for (_, answer) in self.awaiting.drain(..) {
-                // The caller may have hung up.
-                answer.send(Ok(())).unwrap_or_default();
+                if matches!(self.told_to, ControllerObserver::Above(_)) {
+                    // So that registered hosts ask at once for another spine.
+                    self.answer_awaiting();
+                }
             }
         }
     }
@@ -445,10 +447,15 @@ impl Runner {
     fn stop_leading_in_time(&mut self, now: Nanos) {
         if self.lead.lapses(now, &self.controller) {
             self.controller.event(now, Event::StandBy, &mut self.out);
-            for (_, answer) in self.awaiting.drain(..) {
-                // The caller may have hung up.
-                answer.send(Ok(())).unwrap_or_default();
-            }
+            self.answer_awaiting();
+        }
+    }
+
+    /// Answers all who wait for a change of their registrations: they ask what has changed.
+    fn answer_awaiting(&mut self) {
+        for (_, answer) in self.awaiting.drain(..) {
+            // The caller may have hung up.
+            answer.send(Ok(())).unwrap_or_default();
         }
     }
 

@@ -60,6 +60,14 @@ impl Service {
         Self { handle, pods, telling, source, refused, memory, builds: Builds::default() }
     }
 
+    /// The registry of all spines, if the controller is above several. A standby has none to offer.
+    fn pods(&self) -> Result<Option<&ServedSpine>, Status> {
+        if self.pods.is_some() {
+            self.handle.standing().check_leads()?;
+        }
+        Ok(self.pods.as_ref())
+    }
+
     /// Checks that a host's certificate grants the name that it uses, including the name of the server on
     /// its machine.
     fn check_own(&self, caller: &Caller, name: &str) -> Result<(), Status> {
@@ -120,7 +128,7 @@ impl Controller for Service {
         }
         self.check_address(&caller, &hello.name, hello.at)?;
         self.builds.note(ProcessKind::Worker, &hello.name, &said);
-        let answer = match &self.pods {
+        let answer = match self.pods()? {
             Some(pods) => pods.desk.renew_leaf(hello).await?,
             None => self.handle.call(|call| Event::WorkerHello { call, hello }).await?,
         };
@@ -136,7 +144,7 @@ impl Controller for Service {
         let worker = WorkerId(self.read(number("held.worker", held.worker))?);
         let held = HeldRow { worker, key: Key(held.key), generation: Generation(held.generation) };
         let unavailable = || Status::unavailable("asked again meanwhile, or the controller is stopping");
-        let handle = match &self.pods {
+        let handle = match self.pods()? {
             // A host that is registered nowhere asks again after its next renewal.
             Some(pods) => pods.desk.of_key(held.key).ok_or_else(unavailable)?,
             None => &self.handle,
@@ -160,7 +168,7 @@ impl Controller for Service {
         let (caller, v1::LeaveWorkerRequest { name, life }) = split(request);
         let name = self.read(fields::name("name", name))?;
         self.check_own(&caller, &name)?;
-        let answer = match &self.pods {
+        let answer = match self.pods()? {
             Some(pods) => pods.desk.leave_leaf(pods.spine, name, life).await?,
             None => self.handle.call(move |call| Event::WorkerLeave { call, name, life }).await?,
         };
@@ -177,7 +185,7 @@ impl Controller for Service {
         self.check_own(&caller, &hello.name)?;
         self.check_address(&caller, &hello.name, hello.at)?;
         self.builds.note(ProcessKind::Client, &hello.name, &said);
-        let answer = match &self.pods {
+        let answer = match self.pods()? {
             Some(pods) => pods.desk.renew_client(pods.spine, hello).await?,
             None => self.handle.call(|call| Event::ClientHello { call, hello }).await?,
         };
@@ -192,7 +200,7 @@ impl Controller for Service {
         let name = self.read(fields::name("name", name))?;
         self.check_own(&caller, &name)?;
         let incarnation = Incarnation(incarnation);
-        let answer = match &self.pods {
+        let answer = match self.pods()? {
             Some(pods) => pods.desk.leave_client(pods.spine, name, incarnation).await?,
             None => self.handle.call(move |call| Event::ClientLeave { call, name, incarnation }).await?,
         };
@@ -289,7 +297,7 @@ impl Controller for Service {
         status.standing = Some(self.handle.standing().read());
         self.memory.add_to(&mut status, self.source.is_apart());
         status.builds = self.builds.of(self.source.said(), &status);
-        Ok(Response::new(status))
+        Ok(self.handle.standing().mark(Response::new(status)))
     }
 
     type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;

@@ -43,6 +43,15 @@ impl StandingBoard {
         Err(status)
     }
 
+    /// Marks an answer of a standby, so that a caller with several addresses asks another one next.
+    pub(super) fn mark<M>(&self, mut response: Response<M>) -> Response<M> {
+        let standing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if standing.role() == LeadRole::Standby {
+            response.metadata_mut().insert(LEADER_HEADER, header(&standing.leader));
+        }
+        response
+    }
+
     /// An answer to a host. It has the header of a controller that does not lead if that is what it says.
     pub(super) fn answer<M: TryFrom<Answer, Error = Status>>(
         &self,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use sluice_control::{Controller, Plan, Tier};
+use sluice_etcd::Etcd;
 use tokio::sync::{broadcast, mpsc};
 use tonic::service::Routes;
 
@@ -60,25 +61,34 @@ pub fn start_controller(options: ControllerOptions) -> Result<RpcServer, Switchd
 /// Starts a controller above several spines: one state machine for each spine, all in this process. A host
 /// registers with the spine to which its rack (or the client itself) belongs, or with the spine that stands
 /// in for it. `racks` lists the racks below each spine by their leaves' names. A leaf may be given the
-/// address of any of these services, a client gets all of them.
+/// address of any of these services, a client gets all of them. Several such processes may run, each with a
+/// connection to `etcd`: who holds its lease leads at all spines.
 ///
 /// # Errors
 /// As [`start_controller`].
 pub fn start_above(
     spines: Vec<ControllerOptions>,
     racks: Vec<Vec<String>>,
+    etcd: Option<&mut Etcd>,
 ) -> Result<Vec<RpcServer>, SwitchdError> {
     let lease = spines.iter().map(|options| options.plan.lease).max().unwrap_or_default();
     let queue = |(spine, options): (usize, &ControllerOptions)| command_queue(spine, options.standby);
     let (handles, asked): (Vec<_>, Vec<_>) = (1..).zip(&spines).map(queue).unzip();
-    let desk = Arc::new(PodRegistry::new(racks, lease, handles.clone()));
+    let lead = etcd.as_ref().map(|etcd| etcd.lead());
+    let desk = Arc::new(PodRegistry::new(racks, lease, handles.clone(), lead));
     let start = |(spine, ((options, handle), asked))| {
         let pods = ServedSpine { spine, desk: Arc::clone(&desk) };
         let theirs = Arc::clone(&desk);
         let told_to = ControllerObserver::Above(Box::new(move |news| theirs.on_spine_event(spine, news)));
         serve(options, (handle, asked), Some(pods), told_to)
     };
-    spines.into_iter().zip(handles).zip(asked).enumerate().map(start).collect()
+    let servers = spines.into_iter().zip(handles).zip(asked).enumerate().map(start);
+    let servers = servers.collect::<Result<Vec<_>, _>>()?;
+    if let Some(etcd) = etcd {
+        let at: Vec<_> = servers.iter().map(|server| server.local().to_string()).collect();
+        etcd.contend(at.join(","), Box::new(move |stored| desk.begin(stored)))?;
+    }
+    Ok(servers)
 }
 
 /// Starts a controller that reports to an observer.
@@ -108,13 +118,14 @@ fn serve(
     let controller = make(options.plan, options.seed)?;
     let switch = options.switch;
     let scheme = if matches!(options.guard, Guard::Tls(_)) { "https" } else { "http" };
+    let etcd = pods.as_ref().and_then(|pods| pods.desk.etcd());
     let leaving = handle.clone();
     let notes = NoteCounts::new();
     let metrics = ControllerMetrics::new(handle.clone(), notes.clone());
     let server = RpcServer::start("sluice-controller", options.at, &options.guard, move |at, refused| {
         let source = Source::new(switch);
-        let lead =
-            LeadPart::new(&plan, format!("{scheme}://{at}"), source.clone(), handle.standing().clone());
+        let at = format!("{scheme}://{at}");
+        let lead = LeadPart::new(&plan, at, source.clone(), etcd, handle.standing().clone());
         let memory = RackMemory::default();
         tokio::spawn(keep(memory.clone(), handle.clone(), source.clone(), Arc::clone(&refused)));
         let telling = NoteSink::new(broadcast::Sender::new(EVENTS_MAX), notes, memory.clone());

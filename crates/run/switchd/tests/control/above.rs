@@ -31,7 +31,7 @@ impl Secured {
             ControllerOptions { guard: guard(), plan: Plan { tier: Tier::Spine, ..of.plan }, ..of }
         };
         let racks = vec![vec!["rack-1".to_owned()], vec!["rack-2".to_owned()]];
-        let controllers = start_above(tables.iter().map(controller).collect(), racks).unwrap();
+        let controllers = start_above(tables.iter().map(controller).collect(), racks, None).unwrap();
         Self { controllers, tables, _spines: spines }
     }
 }

@@ -217,7 +217,7 @@ impl Fabric {
         let options = self.spines.iter().enumerate().map(options).collect();
         let names: Vec<_> = (0..racks).map(|rack| format!("rack-{rack}")).collect();
         let pods = names.chunks(self.each).map(<[String]>::to_vec).collect();
-        let servers = start_above(options, pods).expect("free ports");
+        let servers = start_above(options, pods, None).expect("free ports");
         for (place, server) in self.spines.iter_mut().zip(&servers) {
             place.controller_at = server.local();
         }
