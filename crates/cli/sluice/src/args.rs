@@ -605,6 +605,9 @@ pub(crate) struct FaultRunsOfArgs {
     /// The rack has two controllers, of which one leads while the switch lets it.
     #[arg(long)]
     pub(crate) standbys: bool,
+    /// The controllers also need a lease from a store, such as etcd.
+    #[arg(long, requires = "standbys")]
+    pub(crate) store: bool,
 }
 
 #[derive(Debug, Args)]

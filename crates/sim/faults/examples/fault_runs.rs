@@ -1,4 +1,5 @@
-//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores] [budgets] [standbys]]`.
+//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores] [budgets] [standbys]
+//! [store]]`.
 //! Prints how many runs it took.
 
 use std::env;
@@ -17,10 +18,11 @@ fn main() -> ExitCode {
     let kind = Choice::parse(policy).ok().and_then(|program| kind(program, has("cores")));
     let kind = kind.map(|kind| if has("budgets") { kind.with_budgets() } else { kind });
     let kind = kind.map(|kind| if has("standbys") { kind.with_standbys() } else { kind });
+    let kind = kind.map(|kind| if has("store") { kind.with_store() } else { kind });
     let (Some(first), Some(count), Some(kind)) = (number(0), number(1), kind) else {
         let why = "fault_runs needs the first seed, how many, and perhaps a policy, `cores` if its \
-                   workers are servers of many, `budgets` if tasks have some, and `standbys` if it has \
-                   two controllers: fault_runs 0 10000 rain:1 cores budgets standbys";
+                   workers are servers of many, `budgets` if tasks have some, `standbys` if it has two \
+                   controllers, and `store` if one of them needs a store's lease: fault_runs 0 10000 rain:1 cores budgets standbys";
         writeln!(io::stderr(), "{why}").ok();
         return ExitCode::from(2);
     };

@@ -79,7 +79,12 @@ impl Scenario {
             rates: Rates::draw(dice),
             long: LongTimes::default(),
             is_planned: false,
-            settled: if kind.has_standbys { SETTLED + LEASE } else { SETTLED },
+            settled: match (kind.has_standbys, kind.has_store) {
+                (false, _) => SETTLED,
+                (true, false) => SETTLED + LEASE,
+                // The store's lease ends too, and is asked for from time to time.
+                (true, true) => SETTLED + LEASE + Nanos(LEASE.0 / 4),
+            },
             process_failures: Vec::new(),
             gray_failures: Vec::new(),
         };

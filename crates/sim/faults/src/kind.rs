@@ -1,5 +1,5 @@
 //! The kind of a rack in virtual time: its program, and whether its workers have many cores, whether its
-//! tasks have budgets, and whether it has standbys.
+//! tasks have budgets, and whether it has standbys, and a store that grants one of them a lease.
 
 use sluice_switch::registry::Choice;
 use thiserror::Error;
@@ -11,6 +11,7 @@ pub struct RackKind {
     pub(super) has_cores: bool,
     pub(super) has_budgets: bool,
     pub(super) has_standbys: bool,
+    pub(super) has_store: bool,
 }
 
 /// Why a program does not fit servers of many cores.
@@ -26,7 +27,7 @@ pub struct NotForServers {
 impl RackKind {
     /// Workers of one core.
     pub const fn of(program: Choice) -> Self {
-        Self { program, has_cores: false, has_budgets: false, has_standbys: false }
+        Self { program, has_cores: false, has_budgets: false, has_standbys: false, has_store: false }
     }
 
     /// Servers of many cores, each as several workers: lanes (`host::worker::Lanes`).
@@ -39,7 +40,7 @@ impl RackKind {
             (!program.traits().hosts_choose_depth).then_some("other ways of giving tasks to workers");
         match pushes.or_else(|| program.unfit_for_cores()) {
             Some(what) => Err(NotForServers { program: program.to_string(), what }),
-            None => Ok(Self { program, has_cores: true, has_budgets: false, has_standbys: false }),
+            None => Ok(Self { has_cores: true, ..Self::of(program) }),
         }
     }
 
@@ -53,6 +54,12 @@ impl RackKind {
     #[must_use]
     pub const fn with_standbys(self) -> Self {
         Self { has_standbys: true, ..self }
+    }
+
+    /// The same, in which the controllers also need a lease from a store, such as etcd.
+    #[must_use]
+    pub const fn with_store(self) -> Self {
+        Self { has_store: true, ..self.with_standbys() }
     }
 
     /// The switch's program.

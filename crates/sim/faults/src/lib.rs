@@ -43,6 +43,7 @@ mod run;
 mod scenario;
 mod servers;
 mod standbys;
+mod store;
 mod switch;
 mod turns;
 mod workers;

@@ -21,6 +21,7 @@ use super::replay_log::{self, LogLine, Party, TaskNames};
 use super::scenario::Scenario;
 use super::servers::Servers;
 use super::standbys::Standbys;
+use super::store::LeaseStore;
 use super::switch::SwitchNode;
 use super::workers::{WorkerProcess, worker_settings};
 
@@ -44,6 +45,7 @@ pub(super) struct Rack<'t> {
     pub(super) controllers: ControllerPair,
     /// The state beside two controllers of which one leads, if the rack has such.
     pub(super) standbys: Option<Standbys>,
+    pub(super) store: Option<LeaseStore>,
     pub(super) workers: Vec<WorkerProcess>,
     /// The NICs and cores behind workers that are lanes.
     pub(super) servers_of_cores: Vec<ServerCores>,
@@ -80,6 +82,7 @@ impl<'t> Rack<'t> {
             switch: SwitchNode::new(&scenario, kind.has_standbys),
             controllers: ControllerPair::new(seed, &scenario, kind.has_standbys),
             standbys: Standbys::new(kind, seed),
+            store: LeaseStore::new(kind, seed),
             workers: (0..scenario.workers).map(WorkerProcess::new).collect(),
             servers_of_cores: servers_of_cores(&scenario),
             worker_settings: worker_settings(&scenario),

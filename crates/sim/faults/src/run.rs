@@ -10,6 +10,7 @@ mod operators;
 mod process_failures;
 mod session;
 mod standbys;
+mod store;
 mod switch;
 mod workers;
 mod writes;

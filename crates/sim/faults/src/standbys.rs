@@ -13,6 +13,7 @@ use sluice_wire::{Nanos, Term};
 use super::hosts::Host;
 use super::kind::RackKind;
 use super::limits::{FAULTS_END, LEASE};
+use super::store::StoreFailure;
 
 /// The place of a controller: its address, at which one process after the other runs.
 pub(super) type ControllerSeat = usize;
@@ -66,6 +67,22 @@ pub(super) enum StandbyEvent {
     /// Another process starts.
     Back(ControllerSeat),
     LinkBack(ControllerSeat),
+    StoreFailure(Struck, StoreFailure),
+    /// A controller calls the store.
+    AsksStore(ControllerSeat),
+    /// A controller's call for the lease, or one that gives it up, reaches the store.
+    StoreHears {
+        seat: ControllerSeat,
+        process: u32,
+        sent: Nanos,
+        ends: bool,
+    },
+    StoreSays {
+        seat: ControllerSeat,
+        process: u32,
+        sent: Nanos,
+        holds: bool,
+    },
 }
 
 /// The state of both controllers beside their machines.

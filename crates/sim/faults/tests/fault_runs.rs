@@ -68,6 +68,14 @@ fn seeds_with_standbys_keep_every_promise() {
     }
 }
 
+/// The same controllers also need a lease from a store, which falls silent or is cut off.
+#[test]
+fn seeds_with_a_store_keep_every_promise() {
+    for (policy, seeds) in [("rain", 1_000), ("rain:2,target=100us", 250)] {
+        keep_every_promise(&RackKind::of(program(policy)).with_store(), " --standbys --store", seeds);
+    }
+}
+
 #[test]
 fn a_run_with_standbys_has_several_leaders_one_after_the_other_and_refuses_late_writes() {
     let kind = RackKind::default().with_standbys();

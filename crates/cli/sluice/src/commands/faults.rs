@@ -26,7 +26,8 @@ impl FaultRunsOfArgs {
             RackKind::of(self.policy)
         };
         let kind = if self.budgets { kind.with_budgets() } else { kind };
-        Ok(if self.standbys { kind.with_standbys() } else { kind })
+        let kind = if self.standbys { kind.with_standbys() } else { kind };
+        Ok(if self.store { kind.with_store() } else { kind })
     }
 
     /// The flags as on a command line.
@@ -36,6 +37,7 @@ impl FaultRunsOfArgs {
             flag(self.cores, " --cores"),
             flag(self.budgets, " --budgets"),
             flag(self.standbys, " --standbys"),
+            flag(self.store, " --store"),
         ];
         flags.concat()
     }
@@ -112,10 +114,10 @@ struct RunProgress<'a> {
 impl RunProgress<'_> {
     /// The results as JSON: `schemas/fault-runs.v1.json`.
     fn to_json(&self, broken: &Value) -> Value {
-        let FaultRunsOfArgs { policy, cores, budgets, standbys } = &self.args.runs;
+        let FaultRunsOfArgs { policy, cores, budgets, standbys, store } = &self.args.runs;
         json!({
             "schema": "sluice.fault-runs.v1", "policy": policy.to_string(), "cores": cores,
-            "budgets": budgets, "standbys": standbys, "from": self.first, "runs": self.runs, "broken": broken
+            "budgets": budgets, "standbys": standbys, "store": store, "from": self.first, "runs": self.runs, "broken": broken
         })
     }
 

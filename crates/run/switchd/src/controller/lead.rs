@@ -100,6 +100,19 @@ impl LeadPart {
         }
     }
 
+    /// Tells the switch, which may be there although etcd's lease is lost, that this controller leads no more:
+    /// the next holder of the lease need not wait for the switch. A rack's controller leads as long as its
+    /// switch hears it.
+    pub(super) fn free_switch(&self, controller: &Controller) {
+        if self.etcd.is_none() {
+            return;
+        }
+        let call = LeadCall { term: controller.term(), ends: true, ..self.own.clone() };
+        let mut source = self.source.clone();
+        // If it fails, the switch's lease ends.
+        tokio::spawn(async move { drop(source.lead(&call).await) });
+    }
+
     /// Tells the switch that this controller ends. It calls no more after that.
     pub(super) fn give_up(&mut self, controller: &Controller, done: std::sync::mpsc::Sender<()>) {
         let call = LeadCall { term: controller.term(), ends: true, ..self.own.clone() };
@@ -128,6 +141,9 @@ impl LeadPart {
             let asked = clock.now() - nanos(age.unwrap_or_default());
             let lease = HeldLease { is_held: age.is_some(), asked };
             let event = self.contender.as_mut()?.answered_under(lease, answer.as_ref().ok(), controller);
+            if event == Some(Event::StandBy) {
+                self.free_switch(controller);
+            }
             self.last = answer.unwrap_or_default();
             return event;
         }

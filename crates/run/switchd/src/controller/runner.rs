@@ -446,6 +446,7 @@ impl Runner {
     /// A leader whose lease is over leads no more, whatever else it is about to do.
     fn stop_leading_in_time(&mut self, now: Nanos) {
         if self.lead.lapses(now, &self.controller) {
+            self.lead.free_switch(&self.controller);
             self.controller.event(now, Event::StandBy, &mut self.out);
             self.answer_awaiting();
         }

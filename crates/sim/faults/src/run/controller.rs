@@ -18,6 +18,9 @@ impl Rack<'_> {
         if let Some(standbys) = &mut self.standbys {
             standbys.contenders[seat] = Contender::new(LEASE);
         }
+        if let Some(store) = &mut self.store {
+            store.forgets(seat);
+        }
         self.looks_soon(seat);
         self.connect_controller();
     }

@@ -21,6 +21,7 @@ impl Rack<'_> {
             self.on_seat(seat, Self::connect_controller);
             self.looks_soon(seat);
         }
+        self.start_store();
     }
 
     pub(crate) fn on_standby_event(&mut self, event: StandbyEvent) {
@@ -40,6 +41,14 @@ impl Rack<'_> {
             }
             StandbyEvent::Back(seat) => self.on_seat(seat, Self::restart_controller),
             StandbyEvent::LinkBack(seat) => self.on_seat(seat, Self::connect_controller),
+            StandbyEvent::StoreFailure(struck, failure) => self.store_failure(struck, failure),
+            StandbyEvent::AsksStore(seat) => self.on_seat(seat, |rack| rack.asks_store(seat)),
+            StandbyEvent::StoreHears { seat, process, sent, ends } => {
+                self.store_hears((seat, process, sent), ends);
+            }
+            StandbyEvent::StoreSays { seat, process, sent, holds } => {
+                self.on_seat(seat, |rack| rack.store_says((seat, process, sent), holds));
+            }
         }
     }
 
@@ -77,11 +86,19 @@ impl Rack<'_> {
     pub(crate) fn stop_leading_in_time(&mut self) {
         let (Some(standbys), present) = (&self.standbys, &mut self.controllers.present) else { return };
         let Some(controller) = &mut present.controller else { return };
-        if standbys.contenders[present.seat].lapses(self.world.now, controller) {
-            let mut out = Vec::new();
-            controller.event(self.world.now, Told::StandBy, &mut out);
-            self.perform_controller_actions(out);
+        let seat = present.seat;
+        if !standbys.contenders[seat].lapses(self.world.now, controller) {
+            return;
         }
+        if self.store.is_some() {
+            // The switch may be there, and only the store be gone.
+            self.call_about_lead(seat, true);
+        }
+        let (now, mut out) = (self.world.now, Vec::new());
+        if let Some(controller) = &mut self.controllers.present.controller {
+            controller.event(now, Told::StandBy, &mut out);
+        }
+        self.perform_controller_actions(out);
     }
 
     /// A controller's process has started.
@@ -127,6 +144,7 @@ impl Rack<'_> {
             StandbyFailure::End { down_for } => {
                 self.on_seat(seat, |rack| {
                     rack.call_about_lead(seat, true);
+                    rack.call_store(seat, true);
                     rack.on_controller_event(Told::StandBy);
                     rack.controllers.stop();
                 });
@@ -162,7 +180,7 @@ impl Rack<'_> {
         self.controllers.stalled_until = self.controllers.stalled_until.max(self.world.now + lasts);
     }
 
-    fn leading_seat(&self) -> ControllerSeat {
+    pub(crate) fn leading_seat(&self) -> ControllerSeat {
         let leads = |process: &crate::controller::ControllerProcess| {
             process.controller.as_ref().is_some_and(|controller| !controller.is_standby())
         };
@@ -195,6 +213,7 @@ impl Rack<'_> {
             let calls = standbys.contenders[seat].calls(now, controller);
             let next = standbys.contenders[seat].deadline(controller).max(now + Nanos(1));
             if calls {
+                self.lead_under_lease(seat, None);
                 self.call_about_lead(seat, false);
             }
             next
@@ -205,7 +224,7 @@ impl Rack<'_> {
         }
     }
 
-    fn call_about_lead(&mut self, seat: ControllerSeat, ends: bool) {
+    pub(crate) fn call_about_lead(&mut self, seat: ControllerSeat, ends: bool) {
         let now = self.world.now;
         let process = self.controllers.present.process;
         let (Some(standbys), Some(controller)) = (&mut self.standbys, &self.controllers.present.controller)
@@ -245,6 +264,10 @@ impl Rack<'_> {
             let again = StandbyEvent::Answered { seat, process, sent, answer };
             self.remind(self.controllers.stalled_until, standby(again));
             return;
+        }
+        if self.store.is_some() {
+            self.lead_under_lease(seat, Some(&answer));
+            return self.looks_soon(seat);
         }
         let (Some(standbys), Some(controller)) = (&mut self.standbys, &self.controllers.present.controller)
         else {
