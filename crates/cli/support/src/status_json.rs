@@ -53,7 +53,10 @@ pub fn to_json(status: &StatusResponse) -> Value {
             "renewed_ago_ns": server.renewed_ago_ns,
         })
     });
-    let types = status.type_names.iter().map(|of| json!({ "type": of.task_type, "name": of.name }));
+    let types = status.type_names.iter().map(|of| {
+        let is_unused = status.unused_types.contains(&of.task_type);
+        json!({ "type": of.task_type, "name": of.name, "unused": is_unused })
+    });
     json!({
         "schema": "sluice.status.v1",
         "switch": {
@@ -97,6 +100,7 @@ fn recent_json(recent: &RecentWork) -> Value {
     json!({
         "span_ns": recent.span_ns, "tasks": recent.tasks, "tasks_per_s": peers::rate(recent),
         "service_ns": mean(recent.service_ns), "wait_ns": mean(recent.wait_ns),
+        "lost_tokens": recent.lost_tokens, "unanswered_ns": recent.unanswered_ns,
     })
 }
 
