@@ -1,9 +1,9 @@
-//! The page over TLS in a browser that shows certificates: an operator's click moves a worker, and a reader, a
-//! host and a visitor without a certificate get one line that says what they lack.
+//! The page over TLS in a browser that shows certificates: an operator's click moves a worker, and a reader,
+//! a host and a visitor without a certificate get one line that says what they lack.
 //!
-//! Chromium takes certificates from an NSS database below its HOME. Which of them it shows where is asked of a
-//! person; here a policy answers. Policies are read from `/etc` only, so the browser gets one of its own in a
-//! mount namespace.
+//! Chromium takes certificates from an NSS database below its HOME. Which of them it shows where is asked
+//! of a person; here a policy answers. Policies are read from `/etc` only, so the browser gets one of its
+//! own in a mount namespace.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn an_operators_click_moves_a_worker_and_others_hear_what_they_lack() {
     let rack = SecuredRack::start(at);
     browser.set_size(1_400, 1_000);
     browser.open(&rack.called("eve.localhost"));
-    browser.wait_for("document.querySelector('main').textContent.includes('rig/one')");
+    browser.wait_for("document.querySelector('main')?.textContent.includes('rig/one')");
     let made = "document.getElementById('made').textContent";
     let told = browser.value(made);
     let sees = "You are eve. You may look; changes take an operator.";
@@ -43,8 +43,8 @@ fn an_operators_click_moves_a_worker_and_others_hear_what_they_lack() {
     let asks = r#"fetch("/move", { method: "POST", headers: { "content-type": "application/json" },
         body: JSON.stringify({ controller: 0, worker: "rig/one", slice: "spare" }) })
         .then(async (answer) => `${answer.status} ${await answer.text()}`)"#;
-    let refused = "403 a change takes a certificate with the role operator, and the certificate of eve has the \
-                   role reader\n";
+    let refused = "403 a change takes a certificate with the role operator, and the certificate of eve \
+                   has the role reader\n";
     assert_eq!(browser.value(asks), refused);
     browser.open(&rack.called("hal.localhost"));
     hears_a_line(

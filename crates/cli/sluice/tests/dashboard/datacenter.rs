@@ -84,7 +84,8 @@ fn racks_below_spines_stand_in_one_table_and_each_is_one_key_away() {
     ));
     let link = format!("{rows}.find((row) => row.cells[0].textContent === '{rack}').querySelector('a')");
     browser.wait_for(&format!("{link}.getAttribute('aria-current') === 'true'"));
-    browser.wait_for("document.querySelectorAll('section[id^=rack-]:not([hidden]) [aria-label^=\"Move worker\"]').length === 1");
+    let moves = "section[id^=rack-]:not([hidden]) [aria-label^='Move worker']";
+    browser.wait_for(&format!("document.querySelectorAll(\"{moves}\").length === 1"));
     browser.fits("datacenter-rack", &WIDTHS);
     browser.speaks_of(&[("heading", &rack), ("table", "Workers"), ("button", "Move worker")]);
     // What was chosen stays chosen when the page is loaded again.
