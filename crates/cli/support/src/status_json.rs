@@ -3,7 +3,9 @@
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use sluice_rpc::v1::{ClassStatus, Counter, LeadRole, RecentWork, StandingResponse, StatusResponse};
+use sluice_rpc::v1::{
+    ClassStatus, Counter, LeadRole, RecentWork, StandingResponse, StatusResponse, TypeName,
+};
 
 use crate::controller_caller::{link, phase};
 use crate::findings::findings;
@@ -53,10 +55,7 @@ pub fn to_json(status: &StatusResponse) -> Value {
             "renewed_ago_ns": server.renewed_ago_ns,
         })
     });
-    let types = status.type_names.iter().map(|of| {
-        let is_unused = status.unused_types.contains(&of.task_type);
-        json!({ "type": of.task_type, "name": of.name, "unused": is_unused })
-    });
+    let types = status.type_names.iter().map(|of| type_json(of, status));
     json!({
         "schema": "sluice.status.v1",
         "switch": {
@@ -93,6 +92,10 @@ fn standing_json(standing: &StandingResponse) -> Value {
         "role": role, "leader": standing.leader, "standbys": standing.standbys,
         "other_plan": standing.other_plan, "spine": standing.spine,
     })
+}
+
+fn type_json(of: &TypeName, status: &StatusResponse) -> Value {
+    json!({ "type": of.task_type, "name": of.name, "unused": status.unused_types.contains(&of.task_type) })
 }
 
 fn recent_json(recent: &RecentWork) -> Value {
