@@ -145,7 +145,14 @@ mod tests {
 
     /// A worker's status after five seconds of work.
     fn worker(name: &str, tasks: u32, service_ns: u64, deviation_ns: u64, wait_ns: u64) -> WorkerStatus {
-        let recent = RecentWork { span_ns: 5_000 * MS, tasks, service_ns, deviation_ns, wait_ns };
+        let recent = RecentWork {
+            span_ns: 5_000 * MS,
+            tasks,
+            service_ns,
+            deviation_ns,
+            wait_ns,
+            ..RecentWork::default()
+        };
         WorkerStatus {
             name: name.to_owned(),
             phase: WorkerPhase::Open.into(),

@@ -3,7 +3,9 @@
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use sluice_rpc::v1::{ClassStatus, Counter, LeadRole, RecentWork, StandingResponse, StatusResponse};
+use sluice_rpc::v1::{
+    ClassStatus, Counter, LeadRole, RecentWork, StandingResponse, StatusResponse, TypeName,
+};
 
 use crate::controller_caller::{link, phase};
 use crate::findings::findings;
@@ -53,7 +55,7 @@ pub fn to_json(status: &StatusResponse) -> Value {
             "renewed_ago_ns": server.renewed_ago_ns,
         })
     });
-    let types = status.type_names.iter().map(|of| json!({ "type": of.task_type, "name": of.name }));
+    let types = status.type_names.iter().map(|of| type_json(of, status));
     json!({
         "schema": "sluice.status.v1",
         "switch": {
@@ -92,11 +94,16 @@ fn standing_json(standing: &StandingResponse) -> Value {
     })
 }
 
+fn type_json(of: &TypeName, status: &StatusResponse) -> Value {
+    json!({ "type": of.task_type, "name": of.name, "unused": status.unused_types.contains(&of.task_type) })
+}
+
 fn recent_json(recent: &RecentWork) -> Value {
     let mean = |ns: u64| (recent.tasks > 0).then_some(ns);
     json!({
         "span_ns": recent.span_ns, "tasks": recent.tasks, "tasks_per_s": peers::rate(recent),
         "service_ns": mean(recent.service_ns), "wait_ns": mean(recent.wait_ns),
+        "lost_tokens": recent.lost_tokens, "unanswered_ns": recent.unanswered_ns,
     })
 }
 

@@ -54,6 +54,7 @@ fn alerts_have_the_same_bounds() {
         ),
         ("SluiceTasksRejected", vec![format!("> {}", bounds::TASKS_REFUSED)]),
         ("SluiceSwitchBehind", vec![format!("[{}]", s(bounds::COUNTED)), "> 0".to_owned()]),
+        ("SluiceTokensLost", vec![format!("> {}", bounds::TOKENS_LOST)]),
         (
             "SluiceCallsRefused",
             vec![format!("[{}]", s(bounds::CALLS_COUNTED)), format!("> {}", bounds::CALLS_REFUSED)],

@@ -16,6 +16,10 @@ pub struct RecentWork {
     pub deviation: Nanos,
     /// Mean wait of a task at the worker, from the arrival of its packet to the start of its service.
     pub wait: Nanos,
+    /// How many of the worker's TOKENs were lost on their way to the switch, and sent again.
+    pub lost_tokens: u32,
+    /// For how long the switch has not answered the worker, in whole seconds; zero while it does.
+    pub unanswered: Nanos,
 }
 
 impl RecentWork {
@@ -34,6 +38,9 @@ impl RecentWork {
             service: mean(|work| work.service),
             deviation: self.deviation.max(other.deviation),
             wait: mean(|work| work.wait),
+            lost_tokens: self.lost_tokens.saturating_add(other.lost_tokens),
+            // Those of the pool that the switch does answer are a reason to send tasks there.
+            unanswered: self.unanswered.min(other.unanswered),
         }
     }
 }
@@ -50,11 +57,13 @@ mod tests {
             service: Nanos::from_micros(service_us),
             deviation: Nanos::from_micros(service_us / 2),
             wait: Nanos::from_micros(wait_us),
+            lost_tokens: 1,
+            unanswered: Nanos(0),
         };
         let both = work(300, 10, 4).beside(work(100, 50, 0));
         assert_eq!(
-            (both.tasks, both.service, both.wait),
-            (400, Nanos::from_micros(20), Nanos::from_micros(3))
+            (both.tasks, both.service, both.wait, both.lost_tokens),
+            (400, Nanos::from_micros(20), Nanos::from_micros(3), 2)
         );
         assert_eq!((both.span, both.deviation), (Nanos::from_millis(5_000), Nanos::from_micros(25)));
         assert_eq!(RecentWork::default().beside(work(1, 8, 2)), work(1, 8, 2));

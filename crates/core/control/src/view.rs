@@ -1,5 +1,6 @@
 //! The controller's knowledge as plain data for people: `sluice status` and the live view.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -29,6 +30,8 @@ pub struct View {
     pub servers: Vec<ServerView>,
     /// Names of types, as far as the plan gives any.
     pub type_names: Vec<(TaskType, String)>,
+    /// Those of the named types that no slice of the plan is for, no slice takes now and no worker serves.
+    pub unused_types: Vec<TaskType>,
 }
 
 /// The state of a controller's link with its switch.
@@ -201,7 +204,17 @@ impl Controller {
                 .collect(),
             servers: self.servers.iter().map(|(i, s)| server_view(ServerId(i), s, now)).collect(),
             type_names: self.plan.type_names.clone(),
+            unused_types: self.unused_types(),
         }
+    }
+
+    fn unused_types(&self) -> Vec<TaskType> {
+        let mapped = (0..self.slices.len()).flat_map(|i| self.types_of(SliceId(i as u16)));
+        let planned = self.plan.slices.iter().flat_map(|slice| slice.types.iter().copied());
+        let served = self.workers.iter().flat_map(|(_, worker)| worker.types.iter().copied());
+        let used: BTreeSet<TaskType> = mapped.chain(planned).chain(served).collect();
+        let named = self.plan.type_names.iter().map(|(of, _)| *of);
+        named.filter(|of| !used.contains(of)).collect()
     }
 
     fn slice_view(&self, id: SliceId, now: Nanos) -> SliceView {

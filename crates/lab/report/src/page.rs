@@ -66,7 +66,9 @@ fn heading(html: &mut Html, study: &StudyOutcome) {
             // Live measurements start anew.
             let goes_on =
                 if study.settings.dilation.is_none() { " The same command goes on from here." } else { "" };
-            let says = format_args!("Stopped early: points that were asked for are missing.{goes_on}");
+            let says = format_args!(
+                "Points that were asked for are missing: the study still runs, or was stopped early.{goes_on}"
+            );
             html.leaf(tag("p").with("class", "notice"), says);
         }
         contents(html, study);

@@ -21,6 +21,11 @@ pub(crate) fn panel(html: &mut Html, panel: &Panel, looks: &SeriesStyles, number
             let capacity = show::rate(panel.capacity_per_s);
             html.text(format_args!(" · all workers busy at {capacity}"));
         });
+        if panel.paper.is_empty() && panel.series.iter().all(|series| series.points.is_empty()) {
+            // Axes of nothing would only look like a result.
+            html.leaf("p", "No point is complete yet.");
+            return;
+        }
         if !pictures.is_of_one_rate() {
             scale_switch(html, number);
         }

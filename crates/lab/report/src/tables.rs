@@ -149,7 +149,8 @@ pub(crate) fn numbers(html: &mut Html, panel: &Panel) {
         html.element("details", |html| {
             html.element("summary", |html| {
                 html.leaf("b", &series.label);
-                html.text(format_args!(" · {} · {} points", panel.title, series.points.len()));
+                let (points, title) = (series.points.len(), &panel.title);
+                html.text(format_args!(" · {title} · {points} point{}", if points == 1 { "" } else { "s" }));
             });
             for measure in Measure::ALL {
                 html.element(tag("div").with("class", "wide"), |html| times(html, series, measure));

@@ -153,6 +153,8 @@ families! {
         "Repeats of tasks that a worker held or had finished, answered without running again.";
     WorkerWrittenOff: Counter, "sluice_worker_tasks_written_off", [],
         "Tasks that were lost on their way from the switch to a worker.";
+    WorkerTokensLost: Counter, "sluice_worker_tokens_lost", [],
+        "TOKENs that were lost on their way from a worker to the switch, and sent again.";
     WorkerHeld: Gauge, "sluice_worker_tasks_held", [],
         "Tasks at a worker, the running one included.";
     WorkerRegistered: Gauge, "sluice_worker_registered", [],

@@ -75,6 +75,8 @@ impl From<RecentWork> for v1::RecentWork {
             service_ns: work.service.0,
             deviation_ns: work.deviation.0,
             wait_ns: work.wait.0,
+            lost_tokens: work.lost_tokens,
+            unanswered_ns: work.unanswered.0,
         }
     }
 }
@@ -87,6 +89,8 @@ impl From<v1::RecentWork> for RecentWork {
             service: Nanos(message.service_ns),
             deviation: Nanos(message.deviation_ns),
             wait: Nanos(message.wait_ns),
+            lost_tokens: message.lost_tokens,
+            unanswered: Nanos(message.unanswered_ns),
         }
     }
 }

@@ -22,7 +22,8 @@ fn main() -> ExitCode {
     let (Some(first), Some(count), Some(kind)) = (number(0), number(1), kind) else {
         let why = "fault_runs needs the first seed, how many, and perhaps a policy, `cores` if its \
                    workers are servers of many, `budgets` if tasks have some, `standbys` if it has two \
-                   controllers, and `store` if one of them needs a store's lease: fault_runs 0 10000 rain:1 cores budgets standbys";
+                   controllers, and `store` if one of them needs a store's lease: \
+                   fault_runs 0 10000 rain:1 cores budgets standbys";
         writeln!(io::stderr(), "{why}").ok();
         return ExitCode::from(2);
     };

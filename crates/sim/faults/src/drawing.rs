@@ -33,6 +33,17 @@ const FORGETFUL_SERVERS: u64 = 60;
 /// How many of a thousand seeds only have planned replacements.
 const PLANNED: u64 = 40;
 
+/// How long after the last fault a rack may take to be in order.
+fn settled(kind: &RackKind) -> Nanos {
+    match (kind.has_standbys, kind.has_store) {
+        (false, _) => SETTLED,
+        // A leader that is gone keeps its lease.
+        (true, false) => SETTLED + LEASE,
+        // The store's lease ends too, and is asked for from time to time.
+        (true, true) => SETTLED + LEASE + Nanos(LEASE.0 / 4),
+    }
+}
+
 /// How many times as often the first client sends: in half of the racks with a target, as often as makes a
 /// slice busy.
 fn draw_greed(dice: &mut Dice, program: &Choice) -> u64 {
@@ -79,12 +90,7 @@ impl Scenario {
             rates: Rates::draw(dice),
             long: LongTimes::default(),
             is_planned: false,
-            settled: match (kind.has_standbys, kind.has_store) {
-                (false, _) => SETTLED,
-                (true, false) => SETTLED + LEASE,
-                // The store's lease ends too, and is asked for from time to time.
-                (true, true) => SETTLED + LEASE + Nanos(LEASE.0 / 4),
-            },
+            settled: settled(kind),
             process_failures: Vec::new(),
             gray_failures: Vec::new(),
         };

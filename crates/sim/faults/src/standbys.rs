@@ -13,7 +13,6 @@ use sluice_wire::{Nanos, Term};
 use super::hosts::Host;
 use super::kind::RackKind;
 use super::limits::{FAULTS_END, LEASE};
-use super::store::StoreFailure;
 
 /// The place of a controller: its address, at which one process after the other runs.
 pub(super) type ControllerSeat = usize;
@@ -40,6 +39,15 @@ pub(super) enum StandbyFailure {
     /// One of the last two happens at the process's next write, whose operations then reach the switch only
     /// when the time is over: they were about to leave, or are sent again by the transport.
     AtNextWrite { stalls: bool, lasts: Nanos },
+}
+
+/// What happens to a store that grants one of the controllers a lease (`store`), or to the way there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoreFailure {
+    /// It answers nobody, and keeps what it granted.
+    Down { lasts: Nanos },
+    /// One controller does not reach it.
+    Cut { lasts: Nanos },
 }
 
 /// Who is struck: this seat, or whoever leads then.

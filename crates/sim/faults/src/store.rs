@@ -9,19 +9,10 @@ use sluice_wire::Nanos;
 
 use super::kind::RackKind;
 use super::limits::{FAULTS_END, LEASE};
-use super::standbys::{ControllerSeat, SEATS, Struck};
+use super::standbys::{ControllerSeat, SEATS, StoreFailure, Struck};
 
 /// How many of a thousand calls to the store are lost while faults last.
 const LOST: u64 = 30;
-
-/// What happens to the store, or to the way there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StoreFailure {
-    /// It answers nobody, and keeps what it granted.
-    Down { lasts: Nanos },
-    /// One controller does not reach it.
-    Cut { lasts: Nanos },
-}
 
 #[derive(Debug)]
 pub(super) struct LeaseStore {

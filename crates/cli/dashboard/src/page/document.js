@@ -33,14 +33,18 @@ export class Report {
    * @param {Element[]} pieces
    */
   #replace(pieces) {
-    const summaries = [...this.body.querySelectorAll("details[open] > summary")].map((one) => one.textContent);
+    const summaries = [...this.body.querySelectorAll("details[open] > summary")].map(nameOf);
+    const focusedSummary = document.activeElement?.tagName === "SUMMARY" ? nameOf(document.activeElement) : null;
     const chosen = [...this.body.querySelectorAll("input:checked")].map((one) => one.id);
     const focused = document.activeElement?.id ?? "";
     const hadFocus = this.body.contains(document.activeElement);
     this.body.replaceChildren(...pieces);
     for (const summary of this.body.querySelectorAll("details > summary")) {
-      if (summaries.includes(summary.textContent)) {
+      if (summaries.includes(nameOf(summary))) {
         summary.parentElement?.setAttribute("open", "");
+      }
+      if (hadFocus && summary instanceof HTMLElement && nameOf(summary) === focusedSummary) {
+        summary.focus();
       }
     }
     for (const id of chosen) {
@@ -53,4 +57,12 @@ export class Report {
       document.getElementById(focused)?.focus();
     }
   }
+}
+
+/**
+ * What a summary is called, whatever it has grown to.
+ * @param {Element} summary
+ */
+function nameOf(summary) {
+  return (summary.textContent ?? "").replace(/ · [\d,]+ points?$/, "");
 }

@@ -30,6 +30,22 @@ export function setText(of, text) {
 }
 
 /**
+ * Sets an element's text, if it is another; what stands between backticks becomes code.
+ * @param {HTMLElement} of
+ * @param {string} text
+ */
+export function setMarked(of, text) {
+  if (of.dataset["text"] === text) {
+    return;
+  }
+  of.dataset["text"] = text;
+  const parts = text.split("`");
+  // A backtick without another is one.
+  const last = parts.length % 2 === 0 ? `\`${parts.pop()}` : "";
+  of.replaceChildren(...parts.map((part, place) => (place % 2 === 0 ? part : element("code", {}, part))), last);
+}
+
+/**
  * Shows or hides an element.
  * @param {HTMLElement} of
  * @param {boolean} shown

@@ -1,7 +1,7 @@
 // What is wrong with the racks, the worst first: what `sluice status` begins with. Only the headline is
 // spoken, and only when it changes; the list is changed in place.
 
-import { badge, element, setText, show } from "./elements.js";
+import { badge, element, setMarked, setText, show } from "./elements.js";
 import { count, several } from "./units.js";
 
 /** @typedef {import("./server.js").RackState} RackState */
@@ -104,8 +104,8 @@ class FindingItem {
   set({ subject, what, why, next }, rack, isOld) {
     setText(this.subject, `${rack}${subject.kind} ${subject.name}`.trim());
     setText(this.what, sentence(what));
-    setText(this.why, sentence(why));
-    setText(this.next, next);
+    setMarked(this.why, sentence(why));
+    setMarked(this.next, next);
     this.item.classList.toggle("old", isOld);
   }
 }

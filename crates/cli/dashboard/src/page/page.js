@@ -7,11 +7,13 @@ import { Events, Speaker } from "./events.js";
 import { Findings } from "./findings.js";
 import { Rack, overviewRow } from "./rack.js";
 import * as server from "./server.js";
-import { clock, count, rate, span, time } from "./units.js";
+import { clock, count, rate, span, time, zone } from "./units.js";
 
 /** How often the state is asked for, and the charts. */
 const STATE_EVERY_MS = 1_000;
 const CHARTS_EVERY_MS = 2_000;
+/** How wide a window is for each rack that stands in it beside others. */
+const RACK_WIDTH_PX = 1_100;
 
 /** @param {string} id */
 const place = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -22,7 +24,10 @@ const events = new Events();
 const report = new Report();
 /** @type {Rack[]} */
 let racks = [];
+/** The rack that the address names. */
 let shown = 0;
+/** How many racks stand beside each other. */
+let columns = 1;
 /** Since when the dashboard is silent, if it is. @type {number | null} */
 let silentSince = null;
 let wasSilent = new Set();
@@ -39,6 +44,7 @@ const overview = new KeyedTable("Racks and spines", [
   { name: "tasks wait", right: true },
   { name: "differ from peers", right: true },
 ]);
+const racksPlace = element("div", { class: "racks" });
 const overviewSection = element(
   "section",
   { id: "overview", "aria-labelledby": "overview-title" },
@@ -76,6 +82,20 @@ window.addEventListener("hashchange", () => {
   racks[shown]?.heading.focus();
   ask();
   draw();
+});
+window.addEventListener("resize", () => {
+  if (columns !== fitting()) {
+    select();
+    ask();
+    draw();
+  }
+});
+// A browser lets a page that nobody sees ask seldom: what it shows then is old.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) {
+    ask();
+    draw();
+  }
 });
 /** Asks for the state and shows it. */
 async function ask() {
@@ -125,9 +145,11 @@ function set(state) {
   document.title = `${state.title} · Sluice`;
   const who = state.visitor.name === null ? "" : ` You are ${state.visitor.name}.`;
   const may = state.visitor.may_change ? "" : " You may look; changes take an operator.";
-  setText(place("made"), `Asked at ${clock(state.at_unix_ms)}, once a second.${who}${may}`);
+  // Logs and findings have UTC: who compares them has to know which clock this is.
+  const at = `${clock(state.at_unix_ms)} ${zone(state.at_unix_ms)}`;
+  setText(place("made"), `Asked at ${at}, once a second.${who}${may}`);
   if (state.document !== null) {
-    setText(place("made"), `Looked at ${clock(state.at_unix_ms)}, once a second.`);
+    setText(place("made"), `Looked at ${at}, once a second.`);
     if (!report.section.isConnected) {
       main.replaceChildren(report.section);
     }
@@ -137,14 +159,16 @@ function set(state) {
   if (racks.length !== state.racks.length) {
     racks = state.racks.map((_, number) => new Rack(number));
     const several = racks.length > 1 ? [overviewSection] : [];
-    main.replaceChildren(findings.section, ...several, ...racks.map((rack) => rack.section), loadSection, events.section);
+    racksPlace.replaceChildren(...racks.map((rack) => rack.section));
+    main.replaceChildren(findings.section, ...several, racksPlace, loadSection, events.section);
     select();
     draw();
   }
+  const loaded = new Set(state.load?.types.map((type) => type.name));
   racks.forEach((rack, number) => {
     const of = state.racks[number];
-    if (of !== undefined && (number === shown || racks.length === 1)) {
-      rack.set(of, state.visitor.may_change);
+    if (of !== undefined && isInView(number)) {
+      rack.set(of, state.visitor.may_change, loaded);
     }
   });
   findings.set(state.racks);
@@ -197,7 +221,23 @@ function setLoad(of) {
 function select() {
   const number = Number(/^#rack-(\d+)$/.exec(location.hash)?.[1] ?? 0);
   shown = number < racks.length ? number : 0;
-  racks.forEach((rack, number) => show(rack.section, number === shown));
+  columns = fitting();
+  document.body.classList.toggle("wide", columns > 1);
+  racks.forEach((rack, number) => show(rack.section, isInView(number)));
+}
+
+/** How many racks the window has room for beside each other. */
+function fitting() {
+  return Math.max(1, Math.min(racks.length, Math.floor(window.innerWidth / RACK_WIDTH_PX)));
+}
+
+/**
+ * Whether a rack is in view: the one that the address names, and those after it for which there is room.
+ * @param {number} number
+ */
+function isInView(number) {
+  const first = Math.min(shown, racks.length - columns);
+  return number >= first && number < first + columns;
 }
 
 /** Fetches the charts of what is shown. */
@@ -207,7 +247,9 @@ async function draw() {
   }
   isDrawing = true;
   try {
-    await racks[shown]?.draw();
+    for (const rack of racks.filter((rack) => isInView(rack.number))) {
+      await rack.draw();
+    }
     if (!loadSection.hidden && loadSection.isConnected) {
       loadCharts.replaceChildren(...(await server.piece("/charts/load.html")));
     }

@@ -5,9 +5,10 @@ import { KeyedTable, badge, element, setText, show } from "./elements.js";
 import { counted } from "./findings.js";
 import * as server from "./server.js";
 import { builds, standing } from "./standing.js";
-import { NOTHING, clock, count, digits, rate, several, span, time } from "./units.js";
+import { NOTHING, clock, count, digits, rate, several, span, time, utc } from "./units.js";
 
 /** @typedef {import("./elements.js").Cell} Cell */
+/** @typedef {{ type: number, name: string, slice: string | null, isUnused: boolean }} TypePlace */
 
 const SLICE_COLUMNS = [
   { name: "slice" },
@@ -76,8 +77,9 @@ export class Rack {
    * Shows a rack's state.
    * @param {import("./server.js").RackState} rack
    * @param {boolean} mayChange
+   * @param {Set<string>} loaded the types of the load
    */
-  set(rack, mayChange) {
+  set(rack, mayChange, loaded) {
     setText(this.heading, rack.name);
     const { silence, status } = rack;
     show(this.lost, silence !== null);
@@ -103,7 +105,7 @@ export class Rack {
     );
     const spines = status.workers.some((worker) => worker.workers > 0);
     setText(this.workers.caption, spines ? "Leaves: the racks below" : "Workers");
-    this.types.set(typesOf(status).map((type) => this.#type(type, isWorking, silence !== null)));
+    this.types.set(typesOf(status, loaded).map((type) => this.#type(type, isWorking, silence !== null)));
     this.clients.set(status.clients.map(host));
     this.servers.set(status.servers.map(host));
     this.counters.set(counts(status.switch.counters));
@@ -130,9 +132,10 @@ export class Rack {
       too_small: "Its switch is too small for the plan",
       superseded: "Its switch obeys another controller",
     }[link] ?? "Nothing is known of its switch yet";
-    const ends = status.ending.map((end) => `; ${end.certificate} ends ${new Date(end.unix_s * 1e3).toLocaleString()}`);
+    const ends = status.ending.map((end) => `; ${end.certificate} ends ${utc(end.unix_s)}`);
     const isSpine = status.workers.some((worker) => worker.workers > 0);
-    const hosts = isSpine ? `${status.workers.length} leaves` : several(status.workers.length, "worker");
+    const leaves = status.workers.length;
+    const hosts = isSpine ? `${leaves} ${leaves === 1 ? "leaf" : "leaves"}` : several(status.workers.length, "worker");
     const totals = `${hosts}, ${several(status.clients.length, "client")}`;
     setText(this.line, `${said}; controller ${rack.controller}; ${totals}${ends.join("")}.`);
     this.line.classList.toggle("notice", link !== "up");
@@ -184,11 +187,11 @@ export class Rack {
   }
 
   /**
-   * @param {{ type: number, name: string, slice: string | null }} type
+   * @param {TypePlace} type
    * @param {boolean} mayChange
    * @param {boolean} isSilent
    */
-  #type({ type, name, slice }, mayChange, isSilent) {
+  #type({ type, name, slice, isUnused }, mayChange, isSilent) {
     const label = name === `${type}` ? `type ${type}` : `${name} (${type})`;
     this.mapOf.set(type, slice);
     const map = (/** @type {Event} */ event) => {
@@ -199,7 +202,7 @@ export class Rack {
     };
     const cells = /** @type {Cell[]} */ ([
       label,
-      slice === null ? { key: "none", nodes: () => [badge("nowhere: refused", "bad")] } : { key: slice, nodes: () => [slice] },
+      goesTo(slice, isUnused),
       mayChange ? action("Send elsewhere…", `Send type ${name} elsewhere`, isSilent, map) : "",
     ]);
     return { key: `${type}`, cells };
@@ -308,21 +311,36 @@ function counts(counted) {
 }
 
 /**
- * All types that are known, and where each goes.
- * @param {import("./server.js").RackStatus} status
+ * Where a type's tasks go. That nobody would serve a type which nobody uses is no trouble.
+ * @param {string | null} slice
+ * @param {boolean} isUnused
+ * @returns {Cell}
  */
-function typesOf(status) {
-  /** @type {Map<number, { type: number, name: string, slice: string | null }>} */
+function goesTo(slice, isUnused) {
+  if (slice !== null) {
+    return { key: `to ${slice}`, nodes: () => [slice] };
+  }
+  const word = isUnused ? element("span", { class: "state" }, "nowhere: not used here") : badge("nowhere: refused", "bad");
+  return { key: word.textContent ?? "", nodes: () => [word] };
+}
+
+/**
+ * All types that are known, and where each goes; those that nobody uses last.
+ * @param {import("./server.js").RackStatus} status
+ * @param {Set<string>} loaded
+ */
+function typesOf(status, loaded) {
+  /** @type {Map<number, TypePlace>} */
   const types = new Map();
-  for (const { type, name } of status.types) {
-    types.set(type, { type, name, slice: null });
+  for (const { type, name, unused } of status.types) {
+    types.set(type, { type, name, slice: null, isUnused: unused && !loaded.has(name) });
   }
   for (const slice of status.slices) {
     for (const type of slice.types) {
-      types.set(type, { type, name: types.get(type)?.name ?? `${type}`, slice: slice.name });
+      types.set(type, { type, name: types.get(type)?.name ?? `${type}`, slice: slice.name, isUnused: false });
     }
   }
-  return [...types.values()].sort((one, other) => one.type - other.type);
+  return [...types.values()].sort((one, other) => Number(one.isUnused) - Number(other.isUnused) || one.type - other.type);
 }
 
 /**

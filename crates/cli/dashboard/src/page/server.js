@@ -17,7 +17,7 @@
  * @typedef {{ role: string, leader: string, standbys: string[], other_plan: boolean, spine: number }} Standing
  * @typedef {{ switch: { epoch: number, link: string, at: string, counters: Record<string, number> },
  *   slices: SliceStatus[], workers: WorkerStatus[], clients: HostStatus[], servers: HostStatus[],
- *   refused: Record<string, number>, types: { type: number, name: string }[],
+ *   refused: Record<string, number>, types: { type: number, name: string, unused: boolean }[],
  *   ending: { certificate: string, unix_s: number }[], findings: Finding[], standing: Standing | null,
  *   builds: { kind: string, name: string, build: string, oldest: number, newest: number }[] }} RackStatus
  * @typedef {{ name: string, tasks_per_s: number | null, wait_ns: number | null, service_ns: number | null }} SliceWork

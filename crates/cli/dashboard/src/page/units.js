@@ -64,6 +64,26 @@ export function span(ms) {
 }
 
 /**
+ * A second as a date and a time of day in UTC.
+ * @param {number} unixS
+ */
+export function utc(unixS) {
+  const at = new Date(unixS * 1_000);
+  return Number.isNaN(at.getTime()) ? "in a very long time" : `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/**
+ * How far this browser's clock is from UTC, such as `UTC+5:30`.
+ * @param {number} unixMs
+ */
+export function zone(unixMs) {
+  const ahead = -new Date(unixMs).getTimezoneOffset();
+  const [hours, minutes] = [Math.floor(Math.abs(ahead) / 60), Math.abs(ahead) % 60];
+  const sign = ahead < 0 ? "−" : "+";
+  return ahead === 0 ? "UTC" : `UTC${sign}${hours}${minutes === 0 ? "" : `:${String(minutes).padStart(2, "0")}`}`;
+}
+
+/**
  * The time of day.
  * @param {number} unixMs
  */

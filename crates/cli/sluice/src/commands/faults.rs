@@ -117,7 +117,8 @@ impl RunProgress<'_> {
         let FaultRunsOfArgs { policy, cores, budgets, standbys, store } = &self.args.runs;
         json!({
             "schema": "sluice.fault-runs.v1", "policy": policy.to_string(), "cores": cores,
-            "budgets": budgets, "standbys": standbys, "store": store, "from": self.first, "runs": self.runs, "broken": broken
+            "budgets": budgets, "standbys": standbys, "store": store,
+            "from": self.first, "runs": self.runs, "broken": broken
         })
     }
 

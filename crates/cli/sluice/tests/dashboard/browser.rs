@@ -22,6 +22,19 @@ pub(crate) struct Browser {
 impl Browser {
     /// Starts Chromium with this folder for its files; `None` where it is not installed.
     pub(crate) fn start(folder: &Path) -> Option<Self> {
+        Self::start_below(Command::new("env"), folder)
+    }
+
+    /// Starts Debian's Chromium with these policies of its administrator.
+    pub(crate) fn start_with_policies(folder: &Path, policies: &Value) -> Option<Self> {
+        let managed = folder.join("etc/policies/managed");
+        std::fs::create_dir_all(&managed).expect("made");
+        std::fs::write(managed.join("test.json"), policies.to_string()).expect("written");
+        Self::start_below(with_policies(folder), folder)
+    }
+
+    /// Starts it as the command that comes behind another one.
+    fn start_below(mut other: Command, folder: &Path) -> Option<Self> {
         let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
             let found =
                 Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -34,8 +47,8 @@ impl Browser {
              --user-data-dir=\"$1\" \
              3<&0 4>&1 </dev/null >/dev/null 2>&1"
         );
-        let mut child = Command::new("sh")
-            .args(["-c", &script, "sh"])
+        let mut child = other
+            .args(["sh", "-c", &script, "sh"])
             .arg(folder.join("browser"))
             .env("HOME", folder)
             .stdin(Stdio::piped())
@@ -150,6 +163,25 @@ impl Browser {
         heard.map(|node| (text(&node["role"]), text(&node["name"]))).collect()
     }
 
+    /// Checks that a screen reader gets all of these: roles, and parts of names.
+    pub(crate) fn speaks_of(&mut self, wanted: &[(&str, &str)]) {
+        let heard = self.spoken();
+        for (role, name) in wanted {
+            let is_heard = heard.iter().any(|(is, called)| is == role && called.contains(name));
+            assert!(is_heard, "{role} {name}: {heard:#?}");
+        }
+    }
+
+    /// Checks that the page is no wider than the window at these widths, and keeps pictures.
+    pub(crate) fn fits(&mut self, name: &str, sizes: &[(u32, u32)]) {
+        for (width, height) in sizes {
+            self.set_size(*width, *height);
+            let wide = self.value("document.documentElement.scrollWidth");
+            assert!(wide.as_u64().expect("a number") <= u64::from(*width), "{name}: {wide} at {width}");
+            self.keep_picture(&format!("{name}-{width}"));
+        }
+    }
+
     /// Keeps a picture of the page in the folder that `SLUICE_SCREENSHOTS` names, for people to look at.
     pub(crate) fn keep_picture(&mut self, name: &str) {
         let Some(folder) = std::env::var_os("SLUICE_SCREENSHOTS") else { return };
@@ -158,6 +190,19 @@ impl Browser {
         let file = Path::new(&folder).join(format!("{name}.png.base64"));
         std::fs::write(file, picture["data"].as_str().expect("a picture")).expect("written");
     }
+}
+
+/// What starts a command for which `etc` in this folder is where Chromium looks for policies.
+pub(crate) fn with_policies(folder: &Path) -> Command {
+    let mut unshare = Command::new("unshare");
+    if !rustix::process::geteuid().is_root() {
+        unshare.args(["--user", "--map-root-user"]);
+    }
+    let etc = folder.join("etc");
+    std::fs::create_dir_all(&etc).expect("made");
+    let script = "mount --bind \"$0\" /etc/chromium && exec \"$@\"";
+    unshare.args(["--mount", "sh", "-c", script]).arg(etc);
+    unshare
 }
 
 impl Drop for Browser {

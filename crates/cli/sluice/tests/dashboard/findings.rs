@@ -40,6 +40,10 @@ fn a_worker_that_stands_still_is_told_of_on_the_page_until_it_goes_on() {
     ] {
         assert!(has(browser, role, name), "{role} {name}: {:#?}", browser.spoken());
     }
+    let marked =
+        browser.value(&format!("[...{ITEMS}[0].querySelectorAll('code')].map((code) => code.textContent)"));
+    assert_eq!(marked, serde_json::json!(["sluice status"]));
+    assert_eq!(browser.value(&format!("{ITEMS}[0].textContent.includes('`')")), false);
     browser.wait_for(&format!("{ITEMS}[0] === window.item && window.item.textContent !== window.why"));
     keep_pictures(browser, "wrong");
     kill_process(worker, Signal::CONT).expect("it lives");

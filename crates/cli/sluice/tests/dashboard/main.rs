@@ -6,8 +6,12 @@
 mod common;
 
 mod browser;
+mod certificates;
+mod datacenter;
 mod findings;
 mod heat;
+mod open_for_days;
+mod study;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -238,6 +242,18 @@ fn a_worker_is_moved_and_a_type_mapped_by_keyboard() {
     browser.wait_for(
         "document.getElementById('done').textContent.startsWith('tasks of type hold go to slice spare')",
     );
+    // That no slice takes a type is trouble only where somebody uses the type.
+    let refused = "[...document.querySelectorAll('.badge.bad')].map((badge) => badge.textContent)\
+                   .filter((text) => text.startsWith('nowhere'))";
+    browser.wait_for("document.body.textContent.includes('nowhere: not used here')");
+    assert_eq!(browser.value(refused), serde_json::json!([]));
+    browser.tab_to("Send type hold elsewhere");
+    browser.press("Enter");
+    browser.wait_for("document.querySelector('dialog').open");
+    browser.press("ArrowDown");
+    browser.press("Enter");
+    browser.wait_for(&format!("{refused}.join() === 'nowhere: refused'"));
+    browser.keep_picture("unmapped");
 }
 
 #[test]

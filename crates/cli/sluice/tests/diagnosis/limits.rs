@@ -1,4 +1,4 @@
-//! A switch at its limits, and tasks that it refuses.
+//! A switch at its limits, tasks that it refuses, and packets that are lost on the way to it.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -60,4 +60,32 @@ fn tasks_of_a_type_that_no_slice_serves_any_more_are_told() {
     assert!(told["next"].as_str().is_some_and(|next| next.contains("sluice map")), "{told}");
     drop(load);
     up.ends_well();
+}
+
+#[test]
+fn a_worker_whose_packets_are_lost_though_its_calls_are_not_is_told_until_they_arrive() {
+    let rack = Rack::of(PLAN.split("[[worker]]").next().expect("the slice"));
+    let (switch, control) = rack.listens(&["switch", "rack.toml", "--faults", "loss=1"]);
+    let worker = rack.quiet(&["worker", "hold", "--name", "mine", "--controller", &control]);
+    let told = rack.finds("worker-unanswered");
+    assert_eq!((&told["severity"], &told["subject"]["name"]), (&"wrong".into(), &"mine".into()), "{told}");
+    assert!(told["why"].as_str().is_some_and(|why| why.contains(" asked in vain for ")), "{told}");
+    let at = rack.status()["switch"]["at"].as_str().expect("an address").to_owned();
+    drop(switch);
+    let again = ["switch", "rack.toml", "--listen", &at, "--control", &control, "--json"];
+    let _switch = Rack::started(crate::common::command(rack.folder(), &again));
+    rack.has_workers(1);
+    rack.is_in_order();
+    worker.ends_well();
+}
+
+#[test]
+fn tokens_that_are_lost_and_sent_again_are_told_with_their_share() {
+    let rack = Rack::of(PLAN.split("[[worker]]").next().expect("the slice"));
+    let (_switch, control) = rack.listens(&["switch", "rack.toml", "--faults", "loss=0.1"]);
+    let _worker = rack.quiet(&["worker", "hold", "--name", "mine", "--controller", &control]);
+    let _load = rack.quiet(&["load", "--mix", "hold=1", "--rate", "200", "--length", "600s"]);
+    let told = rack.finds("tokens-lost");
+    assert_eq!((&told["severity"], &told["subject"]["name"]), (&"warning".into(), &"mine".into()), "{told}");
+    assert!(told["why"].as_str().is_some_and(|why| why.ends_with("; each was sent again")), "{told}");
 }

@@ -20,6 +20,8 @@ fn a_rack_that_starts_and_rests_and_works_hard_is_in_order() {
 fn a_switch_that_has_no_worker_yet_is_not_blamed_until_half_a_minute_has_passed() {
     let rack = Rack::of(PLAN.split("[[worker]]").next().expect("the slice"));
     let (_switch, _) = rack.listens(&["switch", "rack.toml"]);
+    // It listens before it has said where, so that the first call may find nobody.
+    rack.until("up", |status| status["switch"]["link"] == "up");
     rack.stays_in_order(60);
     let told = rack.finds("slice-closed");
     assert_eq!(told["subject"]["name"], "work", "{told}");

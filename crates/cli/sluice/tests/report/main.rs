@@ -83,7 +83,7 @@ fn a_page_says_who_ran_what_and_what_came_of_it() {
     let live = report(&fixture::live(), "live-says").page;
     for says in [
         "Dilated: the live rack ran 100 times slower",
-        "Stopped early",
+        "the study still runs, or was stopped early",
         "real packets",
         "10.0 % allowed",
         "0 of 1 pairs",

@@ -23,5 +23,11 @@ pub const TASKS_REFUSED: f64 = 0.01;
 pub const TASKS_REFUSED_MIN: u64 = 10;
 /// The shortest time over which anything is counted: a rack that has just started is not judged.
 pub const COUNTED_MIN: Duration = Duration::from_secs(5);
+/// How long the switch may not answer a worker.
+pub const UNANSWERED: Duration = Duration::from_secs(5);
+/// The share of a worker's tokens whose loss is told.
+pub const TOKENS_LOST: f64 = 0.01;
+/// The fewest lost tokens of a worker's last seconds that are told.
+pub const TOKENS_LOST_MIN: u32 = 10;
 /// How lately a superseded controller must have called.
 pub const CALLED_LATELY: Duration = Duration::from_secs(3);

@@ -1,11 +1,11 @@
-//! Hosts that stopped, and workers that are slow.
+//! Hosts that stopped, workers that are slow, and workers whose way to the switch is bad.
 
 use std::time::Duration;
 
 use sluice_report::table::time;
 use sluice_rpc::v1::{HostKind, LostHost, StatusResponse, WorkerPhase, WorkerStatus};
 
-use super::bounds::LATELY;
+use super::bounds::{LATELY, TOKENS_LOST, TOKENS_LOST_MIN, UNANSWERED};
 use super::finding::{RackFinding, SubjectKind};
 use super::kind::FindingKind;
 use crate::peers::{self, PeerDifference};
@@ -53,6 +53,46 @@ pub(super) fn slow(status: &StatusResponse) -> Vec<RackFinding> {
         )
     });
     told.collect()
+}
+
+/// Workers whose packets, or the switch's answers to them, do not arrive. A leaf's workers are told by their
+/// own rack.
+pub(super) fn off_their_way(status: &StatusResponse) -> Vec<RackFinding> {
+    let there = status.workers.iter().filter(|of| of.workers == 0 && of.phase() != WorkerPhase::Dying);
+    there.filter_map(|worker| unanswered(worker).or_else(|| losing_tokens(worker))).collect()
+}
+
+fn unanswered(worker: &WorkerStatus) -> Option<RackFinding> {
+    let recent = worker.recent.as_ref()?;
+    if Duration::from_nanos(recent.unanswered_ns) < UNANSWERED {
+        return None;
+    }
+    let name = shown(&worker.name, worker.worker);
+    let (silent, renewed) = (time(recent.unanswered_ns as f64), time(worker.renewed_ago_ns as f64));
+    let at = &worker.at;
+    Some(RackFinding::new(
+        FindingKind::WorkerUnanswered,
+        (SubjectKind::Worker, name.clone()),
+        format!("worker {name} gets no answer from the switch: its tokens are lost, or the answers are"),
+        format!("at {at} it has asked in vain for {silent}, and it renewed its registration {renewed} ago"),
+    ))
+}
+
+fn losing_tokens(worker: &WorkerStatus) -> Option<RackFinding> {
+    let recent = worker.recent.as_ref()?;
+    let lost = recent.lost_tokens;
+    let tokens = u64::from(lost) + u64::from(recent.tasks);
+    let share = f64::from(lost) / tokens.max(1) as f64;
+    if lost < TOKENS_LOST_MIN || share <= TOKENS_LOST {
+        return None;
+    }
+    let (name, span) = (shown(&worker.name, worker.worker), time(recent.span_ns as f64));
+    Some(RackFinding::new(
+        FindingKind::TokensLost,
+        (SubjectKind::Worker, name.clone()),
+        format!("tokens of worker {name} are lost on their way to the switch"),
+        format!("{lost} of about {tokens} ({:.0} %) over {span}; each was sent again", share * 100.0),
+    ))
 }
 
 /// Whether another quota explains the difference: a worker with fewer tokens gets fewer tasks, and one with

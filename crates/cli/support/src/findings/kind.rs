@@ -83,6 +83,10 @@ kinds! {
         "A worker's lease ended within 5 min, and it has not come back.",
         "Look whether its process runs: if it stands still, let it go on (kill -CONT) or end it; if it is \
          dead, read its log and start it again. `sluice status` forgets it after 5 min.";
+    WorkerUnanswered: Wrong, "worker-unanswered",
+        "The switch has not answered a worker for 5 s, and the worker still renews its registration.",
+        "Look whether UDP goes both ways between the worker and the switch: firewalls, routes, the addresses \
+         that both gave. Until then the worker gets no tasks, or loses those that the switch sends.";
     ServerStopped: Wrong, "server-stopped",
         "A server's lease ended within 5 min, and it has not come back.",
         "Look whether its process runs and read its log, then start it again. Until then its workers fetch \
@@ -105,6 +109,10 @@ kinds! {
          makes.",
         "Look at its machine: other load, a throttled core, swapping. If nothing helps, stop the worker or \
          move it.";
+    TokensLost: Warning, "tokens-lost",
+        "More than 1 % of a worker's tokens, and at least 10, were lost over its last 5 s.",
+        "Each is sent again, so tasks are late and not lost. Look for drops on the way: `ethtool -S` of both \
+         machines, the switches between, and `packets-dropped` here.";
     PacketsDropped: Warning, "packets-dropped",
         "The kernel has dropped packets in front of the switch over 1 min, and still does.",
         "The switch does not keep up: give it a core of its own (`pin` in [switch]), switch in the kernel \

@@ -14,6 +14,7 @@ mod slices;
 mod switch;
 #[cfg(test)]
 mod tests;
+mod utc;
 
 use std::time::SystemTime;
 
@@ -36,6 +37,7 @@ pub fn findings(status: &StatusResponse, now: SystemTime) -> Vec<RackFinding> {
     }
     if link == LinkState::Up {
         found.extend(hosts::slow(status));
+        found.extend(hosts::off_their_way(status));
         found.extend(slices::of_slices(status));
         found.extend(switch::of_counters(status));
         found.extend(switch::of_controllers(status));

@@ -10,6 +10,7 @@ use super::bounds::{CALLS_COUNTED, CALLS_REFUSED, LATELY};
 use super::finding::{RackFinding, SubjectKind};
 use super::kind::{FindingKind, FindingSeverity};
 use super::lookback::Lookback;
+use super::utc::utc;
 
 /// State folders that cannot be written, and clocks that were set.
 pub(super) fn of_processes(status: &StatusResponse) -> Vec<RackFinding> {
@@ -68,7 +69,7 @@ pub(super) fn of_certificates(status: &StatusResponse, now: SystemTime) -> Vec<R
         let severity = if at < now { FindingSeverity::Wrong } else { FindingSeverity::Warning };
         let name = &end.certificate;
         let what = format!("{name} {how}");
-        let why = format!("its last good second is {} s after the start of 1970", end.unix_s);
+        let why = format!("its last good second is {}", utc(end.unix_s));
         let found =
             RackFinding::new(FindingKind::CertificateEnds, (SubjectKind::Certificate, name), what, why);
         Some(RackFinding { severity, ..found })

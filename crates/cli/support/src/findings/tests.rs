@@ -30,6 +30,7 @@ fn busy() -> StatusResponse {
             service_ns: 1_000_000,
             deviation_ns: 1_000_000,
             wait_ns: 30_000,
+            ..RecentWork::default()
         }),
         ..WorkerStatus::default()
     };
@@ -167,6 +168,38 @@ fn a_slow_worker_is_told_with_its_peers_figures_unless_its_quota_explains_it() {
         rack.workers[1].slice = 1;
     });
     assert_eq!(codes(&other_types), [""; 0]);
+}
+
+#[test]
+fn a_worker_off_its_way_to_the_switch_is_told_by_what_it_lost() {
+    let off = |lost_tokens, unanswered_s: u64| {
+        with(|rack| {
+            let recent = rack.workers[1].recent.as_mut().expect("known");
+            (recent.lost_tokens, recent.unanswered_ns) = (lost_tokens, unanswered_s * SECOND);
+        })
+    };
+    assert_eq!([off(0, 4), off(9, 0), off(4, 4)].map(|rack| codes(&rack)), [[""; 0]; 3]);
+    let told = found(&off(30, 0));
+    assert_eq!((told[0].kind, told[0].severity), (FindingKind::TokensLost, FindingSeverity::Warning));
+    assert_eq!(told[0].why, "30 of about 500 (6 %) over 5.00 s; each was sent again");
+    // 10 of 10,000 are no trouble.
+    let many = with(|rack| {
+        for worker in &mut rack.workers {
+            let recent = worker.recent.as_mut().expect("known");
+            (recent.lost_tokens, recent.tasks) = (10, 10_000);
+        }
+    });
+    assert_eq!(codes(&many), [""; 0]);
+    let told = found(&off(30, 12));
+    assert_eq!((told.len(), told[0].kind.code()), (1, "worker-unanswered"), "the worse of both");
+    assert!(told[0].why.contains("in vain for 12.0 s"), "{told:?}");
+    // Whoever does not renew either has stopped; a leaf's workers are told by their own rack.
+    let mut stopped = off(30, 12);
+    stopped.workers[1].phase = WorkerPhase::Dying.into();
+    assert_eq!(codes(&stopped), ["worker-stopped"]);
+    let mut leaf = off(30, 12);
+    leaf.workers[1].workers = 4;
+    assert_eq!(codes(&leaf), [""; 0]);
 }
 
 #[test]
@@ -339,6 +372,7 @@ fn certificates_and_refused_calls_are_told() {
         (told[0].severity, told[0].what.as_str()),
         (FindingSeverity::Wrong, "certificate a.pem ended 3 h ago")
     );
+    assert_eq!(told[0].why, "its last good second is 2026-09-21 11:13:20 UTC");
     let refused = with(|rack| set(&mut rack.refused, "field", 14));
     assert_eq!(found(&refused)[0].why, "11 of them over the last 302 s");
 }

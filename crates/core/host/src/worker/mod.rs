@@ -358,6 +358,16 @@ impl Worker {
         self.work.as_ref().map_or(0, |work| work.counts.over_budget)
     }
 
+    /// How many TOKENs are known to have been lost on their way to the switch. Each was sent again.
+    pub const fn repeated_tokens(&self) -> u32 {
+        self.repeated_tokens
+    }
+
+    /// For how long the switch has not answered; zero while it does, and for a worker that does not ask.
+    pub fn unanswered_for(&self, now: Nanos) -> Nanos {
+        if self.phase == Phase::Serving { self.probing.unanswered_for(now) } else { Nanos(0) }
+    }
+
     /// The worker's state and counters.
     pub fn stats(&self) -> WorkerStats {
         let counts = self.work.as_ref().map_or_else(Default::default, |work| work.counts);

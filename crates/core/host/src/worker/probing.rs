@@ -34,6 +34,9 @@ pub(super) struct Probing {
     believed: Nonce,
     doublings: u8,
     unanswered: u8,
+    /// When the first of the PROBEs without an answer left, and whether there was another.
+    unanswered_since: Nanos,
+    asked_again: bool,
     timing: bool,
     /// Whether an answer said that all tokens are parked and none was sent since.
     confirmed: bool,
@@ -155,9 +158,19 @@ impl Probing {
         self.confirmed = false;
         self.due = now + self.patience(settings);
         self.overdue = now + self.longest_busy(settings);
+        self.asked_again = self.unanswered > 0;
+        if !self.asked_again {
+            self.unanswered_since = now;
+        }
         let in_doubt = self.unanswered >= UNANSWERED_MAX;
         self.unanswered = if in_doubt { 1 } else { self.unanswered + 1 };
         in_doubt
+    }
+
+    /// For how long PROBEs have gone without an answer; zero while it is one at most, which may come yet.
+    pub(super) fn unanswered_for(&self, now: Nanos) -> Nanos {
+        let is_silent = self.unanswered > 0 && self.asked_again;
+        if is_silent { now.since(self.unanswered_since) } else { Nanos(0) }
     }
 
     /// How long silence lasts before the next PROBE.
@@ -241,6 +254,12 @@ mod tests {
         };
         assert_eq!([ask(&mut probing), ask(&mut probing), ask(&mut probing)], [false, false, true]);
         assert!(!ask(&mut probing));
+        let later = now + Nanos::from_millis(7_000);
+        assert_eq!(probing.unanswered_for(later), Nanos::from_millis(7_001), "since the first of them");
+        probing.heard(now, &settings);
+        assert_eq!(probing.unanswered_for(later), Nanos(0));
+        assert!(!ask(&mut probing));
+        assert_eq!(probing.unanswered_for(later), Nanos(0), "the answer may be on its way");
         probing.heard(now, &settings);
         assert_eq!([(); 4].map(|()| ask(&mut probing)), [false, false, false, true]);
     }

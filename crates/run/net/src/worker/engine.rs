@@ -17,7 +17,7 @@ use super::draining::{Drained, Draining, warn_out_of_time};
 use super::early::Listener;
 use super::metrics::WorkerMeter;
 use super::options::WorkerOptions;
-use super::recent::RecentMeter;
+use super::recent::{RecentMeter, WayToSwitch};
 use super::report::{Dropped, Served, WorkerReport, report};
 use super::run::{Runner, ServiceEnd, ServiceObserver};
 use super::slots::Slots;
@@ -449,7 +449,8 @@ impl<S: Service> Engine<S> {
 
     /// Reports the worker's recent work and its capacity to the controller when there is something new.
     fn report_recent(&mut self, now: Nanos) {
-        let Some(recent) = self.recent.turn(now) else { return };
+        let way = WayToSwitch::of(&self.machine, now);
+        let Some(recent) = self.recent.turn(now, way) else { return };
         let late = self.machine.refused_late();
         if (recent, late) != (self.hello.recent, self.hello.refused_late) {
             (self.hello.recent, self.hello.refused_late) = (recent, late);

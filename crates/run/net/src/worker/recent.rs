@@ -1,13 +1,36 @@
 //! A worker's work over the last seconds, as it is reported to the controller: how many tasks ended, how
-//! long their services took, and how long they waited at the worker.
+//! long their services took, how long they waited at the worker, and how the way to the switch is.
 
 use sluice_control::RecentWork;
+use sluice_host::worker::Worker;
 use sluice_wire::Nanos;
 
 /// The time between two reports.
 pub(super) const TELL_EVERY: Nanos = Nanos::from_millis(1_000);
 /// How many past stretches a report covers.
 const STRETCHES: usize = 5;
+const SECOND: u64 = 1_000_000_000;
+
+/// How a worker's way to the switch is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct WayToSwitch {
+    /// How many TOKENs were lost since the worker started.
+    pub(super) lost_tokens: u32,
+    /// For how long the switch has not answered.
+    pub(super) unanswered: Nanos,
+}
+
+impl WayToSwitch {
+    pub(super) fn of(machine: &Worker, now: Nanos) -> Self {
+        Self { lost_tokens: machine.repeated_tokens(), unanswered: machine.unanswered_for(now) }
+    }
+
+    /// As it is told.
+    fn unanswered_told(self) -> Nanos {
+        // Else an answer that is just on its way would be news each second.
+        Nanos(self.unanswered.0 / SECOND * SECOND)
+    }
+}
 
 /// Counts what ends.
 pub(super) struct RecentMeter {
@@ -18,6 +41,10 @@ pub(super) struct RecentMeter {
     past: [RecentPart; STRETCHES],
     /// The index of the oldest stretch.
     next: usize,
+    /// The lost TOKENs that are in a stretch already.
+    lost_tokens: u32,
+    /// The last report's.
+    unanswered: Nanos,
 }
 
 /// The tasks that ended in a stretch of time.
@@ -29,11 +56,19 @@ struct RecentPart {
     /// The sum of the squared service times.
     squares: f64,
     wait_ns: f64,
+    lost_tokens: u32,
 }
 
 impl RecentMeter {
     pub(super) fn new(now: Nanos) -> Self {
-        Self { since: now, now: RecentPart::default(), past: [RecentPart::default(); STRETCHES], next: 0 }
+        Self {
+            since: now,
+            now: RecentPart::default(),
+            past: [RecentPart::default(); STRETCHES],
+            next: 0,
+            lost_tokens: 0,
+            unanswered: Nanos(0),
+        }
     }
 
     /// Adds a task whose service began at `started` and took `service`, after the task had waited at the
@@ -59,12 +94,14 @@ impl RecentMeter {
     }
 
     /// The report that is due now, if one is.
-    pub(super) fn turn(&mut self, now: Nanos) -> Option<RecentWork> {
+    pub(super) fn turn(&mut self, now: Nanos, way: WayToSwitch) -> Option<RecentWork> {
         let span = now.since(self.since);
         if span < TELL_EVERY {
             return None;
         }
-        self.past[self.next] = RecentPart { span_ns: span.0, ..self.now };
+        let lost_tokens = way.lost_tokens.wrapping_sub(self.lost_tokens);
+        self.past[self.next] = RecentPart { span_ns: span.0, lost_tokens, ..self.now };
+        (self.lost_tokens, self.unanswered) = (way.lost_tokens, way.unanswered_told());
         self.next = (self.next + 1) % STRETCHES;
         (self.since, self.now) = (now, RecentPart::default());
         Some(self.told())
@@ -78,6 +115,7 @@ impl RecentMeter {
             all.service_ns += stretch.service_ns;
             all.squares += stretch.squares;
             all.wait_ns += stretch.wait_ns;
+            all.lost_tokens = all.lost_tokens.saturating_add(stretch.lost_tokens);
         }
         let tasks = f64::from(all.tasks.max(1));
         let mean_ns = all.service_ns / tasks;
@@ -87,6 +125,8 @@ impl RecentMeter {
             service: Nanos(mean_ns as u64),
             deviation: Nanos((all.squares / tasks - mean_ns * mean_ns).max(0.0).sqrt() as u64),
             wait: Nanos((all.wait_ns / tasks) as u64),
+            lost_tokens: all.lost_tokens,
+            unanswered: self.unanswered,
         }
     }
 }
@@ -98,7 +138,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn after(meter: &mut RecentMeter, ms: u64) -> Option<RecentWork> {
-        meter.turn(Nanos(ms * MS))
+        meter.turn(Nanos(ms * MS), WayToSwitch::default())
     }
 
     #[test]
@@ -127,6 +167,22 @@ mod tests {
             (told, meter.next_turn(false)),
             (RecentWork { span: Nanos(5_000 * MS), ..RecentWork::default() }, None)
         );
+    }
+
+    #[test]
+    fn lost_tokens_and_a_silent_switch_are_told_though_no_task_ends() {
+        let mut meter = RecentMeter::new(Nanos(0));
+        let way = |lost_tokens, ms| WayToSwitch { lost_tokens, unanswered: Nanos(ms * MS) };
+        let mut told = |second: u64, way| {
+            let told = meter.turn(Nanos(second * 1_000 * MS), way).expect("another second is over");
+            (told.lost_tokens, told.unanswered)
+        };
+        assert_eq!(told(1, way(3, 2_300)), (3, Nanos(2_000 * MS)));
+        assert_eq!(told(2, way(4, 999)), (4, Nanos(0)), "an answer is on its way");
+        for second in 3..=5 {
+            assert_eq!(told(second, way(4, 0)), (4, Nanos(0)));
+        }
+        assert_eq!([6, 7].map(|second| told(second, way(4, 0)).0), [1, 0], "they fall out");
     }
 
     #[test]

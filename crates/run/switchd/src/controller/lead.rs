@@ -100,9 +100,9 @@ impl LeadPart {
         }
     }
 
-    /// Tells the switch, which may be there although etcd's lease is lost, that this controller leads no more:
-    /// the next holder of the lease need not wait for the switch. A rack's controller leads as long as its
-    /// switch hears it.
+    /// Tells the switch, which may be there although etcd's lease is lost, that this controller leads no
+    /// more: the next holder of the lease need not wait for the switch. A rack's controller leads as long as
+    /// its switch hears it.
     pub(super) fn free_switch(&self, controller: &Controller) {
         if self.etcd.is_none() {
             return;

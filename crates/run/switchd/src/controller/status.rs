@@ -13,7 +13,7 @@ pub(super) fn status_of(
     counted: v1::CountResponse,
     refused: &Refused,
 ) -> v1::StatusResponse {
-    let View { epoch, link, slices, workers, clients, servers, type_names } = view;
+    let View { epoch, link, slices, workers, clients, servers, type_names, unused_types } = view;
     let link = match link {
         LinkState::Down => v1::LinkState::Down,
         LinkState::Reading => v1::LinkState::Reading,
@@ -49,6 +49,7 @@ pub(super) fn status_of(
         standing: None,
         builds: Vec::new(),
         type_names: type_names.iter().map(v1::TypeName::from).collect(),
+        unused_types: unused_types.iter().map(|of| of.0.into()).collect(),
     }
 }
 

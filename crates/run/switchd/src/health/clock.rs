@@ -1,6 +1,8 @@
 //! Notices when somebody sets the wall clock. The machine's other clock, which counts from its start, is
 //! never set, so the difference of both changes only by a step: slow corrections change both alike.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use sluice_rpc::v1;
 
@@ -25,7 +27,7 @@ impl ClockReading {
     pub(super) fn now() -> Option<Self> {
         (0..TRIES).find_map(|_| {
             let before = nanos(clock_gettime(ClockId::Boottime));
-            let wall_ns = nanos(clock_gettime(ClockId::Realtime));
+            let wall_ns = since_1970();
             let boot_ns = nanos(clock_gettime(ClockId::Boottime));
             (boot_ns - before <= APART_MAX_NS).then_some(Self { wall_ns, boot_ns })
         })
@@ -34,6 +36,13 @@ impl ClockReading {
     const fn offset_ns(self) -> i128 {
         self.wall_ns - self.boot_ns
     }
+}
+
+/// By the library that all programs ask, so that what shows a program another wall clock shows it here.
+fn since_1970() -> i128 {
+    let now = SystemTime::now();
+    let nanos = |span: Duration| span.as_nanos() as i128;
+    now.duration_since(UNIX_EPOCH).map_or_else(|before| -nanos(before.duration()), nanos)
 }
 
 const fn nanos(at: Timespec) -> i128 {

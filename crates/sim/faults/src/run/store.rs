@@ -7,8 +7,8 @@ use crate::event::Event;
 use crate::limits::LEASE;
 use crate::rack::Rack;
 use crate::replay_log::Party;
-use crate::standbys::{ControllerSeat, SEATS, StandbyEvent, Struck};
-use crate::store::{LeaseStore, StoreFailure};
+use crate::standbys::{ControllerSeat, SEATS, StandbyEvent, StoreFailure, Struck};
+use crate::store::LeaseStore;
 
 /// How often in a lease a controller calls the store.
 const CALLS_PER_LEASE: u64 = 8;

@@ -373,7 +373,7 @@ impl LanesEngine {
             self.name_overdue(now);
         }
         for (lane, machine) in self.lanes.iter_mut().zip(self.machines.iter()) {
-            lane.report_recent(now, machine.refused_late());
+            lane.report_recent(now, machine);
         }
         if self.measures {
             self.report_capacity();

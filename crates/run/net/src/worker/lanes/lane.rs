@@ -9,7 +9,7 @@ use super::options::LaneServerOptions;
 use crate::udp::Outbox;
 use crate::worker::draining::{Drained, Draining};
 use crate::worker::engine::{Effects, LoggedRegistration, WantedRun, dilated, remember, settings};
-use crate::worker::recent::RecentMeter;
+use crate::worker::recent::{RecentMeter, WayToSwitch};
 
 pub(super) struct ServerLane {
     /// The index of the service among the server's.
@@ -130,8 +130,9 @@ impl ServerLane {
 
     /// Reports the lane's recent work, and how many tasks it refused because their budget was spent, to the
     /// controller when there is something new.
-    pub(super) fn report_recent(&mut self, now: Nanos, late: u64) {
-        let Some(recent) = self.recent.turn(now) else { return };
+    pub(super) fn report_recent(&mut self, now: Nanos, machine: &Worker) {
+        let late = machine.refused_late();
+        let Some(recent) = self.recent.turn(now, WayToSwitch::of(machine, now)) else { return };
         if (recent, late) != (self.hello.recent, self.hello.refused_late) {
             (self.hello.recent, self.hello.refused_late) = (recent, late);
             self.registrar.set_hello_later(self.hello.clone());
