@@ -133,6 +133,16 @@ impl LeadPart {
         }
     }
 
+    /// Where the leader is; empty if nobody can say now.
+    fn leader(&self, role: LeadRole) -> &str {
+        match role {
+            LeadRole::Leads => &self.own.at,
+            // What the switch said last does not hold while it is silent, or names a lead that was lost.
+            _ if self.wrong.is_some() || self.last.leader == self.own.at => "",
+            _ => &self.last.leader,
+        }
+    }
+
     /// Writes on the board how the controller stands now, if that has changed.
     pub(super) fn publish(&mut self, controller: &Controller) {
         let role = match controller.link_state() {
@@ -142,10 +152,9 @@ impl LeadPart {
             _ if controller.waits_for_lead() && controller.term() == Term(0) => LeadRole::Standby,
             _ => LeadRole::Leads,
         };
-        let leader = if role == LeadRole::Leads { &self.own.at } else { &self.last.leader };
         let standing = StandingResponse {
             role: role.into(),
-            leader: leader.clone(),
+            leader: self.leader(role).to_owned(),
             standbys: self.last.standbys.clone(),
             other_plan: role == LeadRole::Standby && self.last.is_other_plan,
             spine: self.shown.spine,
