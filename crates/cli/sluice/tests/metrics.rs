@@ -140,7 +140,7 @@ fn a_worker_that_is_killed_is_down_until_it_counts_anew() {
     let registered = |series: &Series| sum(series, "sluice_worker_registered", "worker w-1");
     wait_for(at, "registered", |series| up(series) + registered(series) == 2.0);
     let pid = rack.worker_process("w-1");
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it lives");
+    kill_process(pid, Signal::KILL).expect("it lives");
     let series = wait_for(at, "down", |series| up(series) == 0.0);
     assert!(!series.keys().any(|key| key.starts_with("sluice_worker") && key.contains("w-1")), "{series:?}");
     // `sluice up` starts it again.
