@@ -1,4 +1,5 @@
-"""Types the commands of a page: type_page.py PAGE INIT. INIT is the first process of a booted tree.
+"""Types the commands of a page: type_page.py PAGE INIT [SECTION]. INIT is the first process of a booted tree; SECTION is
+the heading of the only section whose commands are typed.
 
 A block `sh build` is typed on this machine; a block `sh` as root in the tree. Lines of a block `text` after one must be
 in what it printed; it is typed again until they are. The lines `scp FILES machine:FOLDER` of a block `sh copy` are copies
@@ -14,6 +15,11 @@ import time
 PATIENCE_S = 120
 ENV = ["env", "-i", "HOME=/root", "TERM=dumb", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+
+
+def section(page, heading):
+    found = [part for part in page.split("\n## ") if part.startswith(heading + "\n")]
+    return found[0] if found else sys.exit(f"no section {heading}")
 
 
 def blocks(page):
@@ -43,9 +49,10 @@ def copied(text, tree):
             shutil.copy(file, tree + target.removeprefix("machine:"))
 
 
-def main(page, init):
+def main(path, init, heading=None):
     tree = ["nsenter", "--target", init, "--all", *ENV, "bash", "-ec"]
-    all_blocks = list(blocks(pathlib.Path(page).read_text(encoding="utf-8")))
+    page = pathlib.Path(path).read_text(encoding="utf-8")
+    all_blocks = list(blocks(page if heading is None else section(page, heading)))
     begun = time.monotonic()
     for at, (kind, text) in enumerate(all_blocks):
         after = all_blocks[at + 1] if at + 1 < len(all_blocks) else ([], "")

@@ -94,6 +94,20 @@ impl Rack {
         }
     }
 
+    /// Waits until the leader finds nothing wrong: a former leader that waits is no second controller.
+    fn is_in_order(&self, leader: &str) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let findings =
+                json(&sluice(self.path(), &["status", "--json", "--controller", leader]))["findings"].take();
+            if findings.as_array().is_some_and(Vec::is_empty) {
+                return;
+            }
+            assert!(Instant::now() < end, "{findings}: {}", self.page.logs());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// A load that lasts for a while.
     fn load(&self) -> Child {
         let all = self.all();
@@ -166,6 +180,7 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     assert_eq!(rack.controllers[rack.leader()].0, first_at);
     rack.signal(0, Signal::CONT);
     rack.waits(&other_at);
+    rack.is_in_order(&first_at);
     rack.lost_nothing(load);
 
     // The leader is asked to end: the other one need not wait for its lease.

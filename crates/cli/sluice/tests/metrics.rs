@@ -11,7 +11,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Running, SMALL, command, free_tcp, json, sluice, stderr};
+use common::{Running, SMALL, command, free_tcp, json, sluice, stderr, stdout};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use strict::Series;
 
@@ -96,7 +97,12 @@ fn one_port_has_what_status_says_and_what_each_process_counts() {
     let of_slice = |name: &str| sum(&series, name, "slice=\"work\"");
     assert_eq!(of_slice("sluice_slice_open"), 1.0);
     assert_eq!(of_slice("sluice_slice_workers"), slice["workers"].as_f64().expect("a number"));
-    assert_eq!(of_slice("sluice_slice_tasks_waiting_limit"), slice["limit"].as_f64().expect("a number"));
+    // The limit is measured, and may move between two looks.
+    wait_for(at, "the same limit", |series| {
+        let status = json(&sluice(folder.path(), &["status", "--json"]));
+        let limit = status["slices"][0]["limit"].as_f64().expect("a number");
+        sum(series, "sluice_slice_tasks_waiting_limit", "slice=\"work\"") == limit
+    });
     assert_eq!(of_slice("sluice_slice_tasks_waiting"), 0.0);
     assert_eq!(sum(&series, "sluice_controller_hosts", "worker"), 2.0);
     assert_eq!(sum(&series, "sluice_controller_events_total", "worker-joined"), 2.0);
@@ -134,7 +140,7 @@ fn a_worker_that_is_killed_is_down_until_it_counts_anew() {
     let registered = |series: &Series| sum(series, "sluice_worker_registered", "worker w-1");
     wait_for(at, "registered", |series| up(series) + registered(series) == 2.0);
     let pid = rack.worker_process("w-1");
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it lives");
+    kill_process(pid, Signal::KILL).expect("it lives");
     let series = wait_for(at, "down", |series| up(series) == 0.0);
     assert!(!series.keys().any(|key| key.starts_with("sluice_worker") && key.contains("w-1")), "{series:?}");
     // `sluice up` starts it again.
@@ -241,4 +247,63 @@ fn prometheus_reads_a_live_rack_and_its_rules_hold() {
     seen("sum(rate(sluice_worker_tasks_served_total[10s]))", &|values| values.first() > Some(&1.0));
     seen("sluice:client_latency_seconds:p99", &|values| values.first() > Some(&0.0));
     seen("ALERTS{alertname=\"SluiceProcessDown\"}", &<[f64]>::is_empty);
+}
+
+/// A controller of a switch apart, which waits for the lead: where it is asked, and where its metrics are.
+fn standby(folder: &Path, tables: &str) -> (Running, String, SocketAddr) {
+    let own = ["controller", "small.toml", "--json", "--standby", "--tables", tables];
+    let args = [&own[..], &["--control", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]].concat();
+    let mut started = Running(
+        command(folder, &args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts"),
+    );
+    let mut line = String::new();
+    BufReader::new(started.0.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+    let listening: Value = serde_json::from_str(&line).expect("JSON");
+    let at = |key: &str| listening[key].as_str().expect("an address").to_owned();
+    (started, at("control"), at("metrics").parse().expect("an address"))
+}
+
+#[test]
+fn a_standby_is_no_alert_and_all_tell_of_a_switch_that_stands_still() {
+    let (folder, tables) = (tempfile::tempdir().expect("a folder"), free_tcp().to_string());
+    let plan = SMALL.split("[load]").next().expect("the rack's part");
+    std::fs::write(folder.path().join("small.toml"), plan).expect("written");
+    let apart = ["switch", "small.toml", "--controller-apart", "--control", &tables];
+    let switch = command(folder.path(), &apart).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let switch = Running(switch.expect("it starts"));
+    let controllers = [(); 2].map(|()| standby(folder.path(), &tables));
+    let [(_, one, at), (_, other, other_at)] = &controllers;
+    let leads = |series: &Series| series.get("sluice_controller_leads") == Some(&1.0);
+    let reaches = |series: &Series| series.get("sluice_controller_switch_up") == Some(&1.0);
+    let both = |what: &str, is_so: &dyn Fn(&Series, &Series) -> bool| {
+        wait_for(*at, what, |series| is_so(series, &scrape(*other_at)));
+    };
+    both("one leads and both reach the switch", &|one, other| {
+        leads(one) != leads(other) && reaches(one) && reaches(other)
+    });
+    // What a standby does not know would look like a slice without workers.
+    both("the leader alone tells of slices", &|one, other| {
+        [one, other].iter().all(|of| of.contains_key("sluice_slice_open{slice=\"work\"}") == leads(of))
+    });
+    kill_process(Pid::from_child(&switch.0), Signal::STOP).expect("it lives");
+    both("neither leads or reaches the switch", &|one, other| {
+        [one, other].iter().all(|of| !leads(of) && !reaches(of))
+    });
+    for controller in [one, other] {
+        let lost = (0..MOST_LOOKS).find_map(|_| {
+            let status = json(&sluice(folder.path(), &["status", "--json", "--controller", controller]));
+            (status["findings"][0]["code"] == "switch-lost").then_some(status)
+        });
+        let standing = &lost.expect("it says so")["standing"];
+        assert_eq!((&standing["role"], &standing["leader"]), (&"standby".into(), &"".into()), "{standing}");
+    }
+    let all = format!("{one},{other}");
+    let text = stdout(&sluice(folder.path(), &["status", "--controller", &all]));
+    for part in
+        ["standby, who leads is not known", "no controller leads now\nwhat is wrong:", "(switch-lost)"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    kill_process(Pid::from_child(&switch.0), Signal::CONT).expect("it lives");
+    both("one leads again", &|one, other| leads(one) != leads(other));
 }

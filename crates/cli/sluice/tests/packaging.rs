@@ -53,7 +53,7 @@ fn rack(folder: &Path, from: &str, to: &str) {
 
 #[test]
 fn each_unit_starts_a_command_with_flags_that_exist() {
-    assert_eq!(units().len(), 7);
+    assert_eq!(units().len(), 8);
     for (name, unit) in units() {
         let line = value(&unit, "ExecStart").replace("%i", "spin-1");
         let mut words = line.split_whitespace();

@@ -181,12 +181,20 @@ impl Controller {
         }
     }
 
+    /// The same as others see it: a standby that cannot reach its switch says so.
+    const fn link_seen(&self) -> LinkState {
+        match self.link {
+            Link::Standby(None) => LinkState::Down,
+            _ => self.link_state(),
+        }
+    }
+
     /// The controller's knowledge at `now`. Send [`Event::Watch`](crate::Event::Watch) while looking, to
     /// keep balances fresh.
     pub fn view(&self, now: Nanos) -> View {
         View {
             epoch: self.epoch(),
-            link: self.link_state(),
+            link: self.link_seen(),
             slices: (0..self.slices.len()).map(|i| self.slice_view(SliceId(i as u16), now)).collect(),
             workers: (self.workers.iter())
                 .map(|(i, w)| WorkerView {

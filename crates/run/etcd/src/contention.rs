@@ -71,7 +71,7 @@ impl Contention {
                     (self.on_lead)(stored);
                 }
                 self.revision = Some(revision);
-                self.shared.leads(asked, &self.at);
+                self.shared.leads(asked);
             }
             LeaseHolder::Other(leader) => {
                 if self.revision.take().is_some() {

@@ -58,7 +58,7 @@ impl EtcdLead {
         Some(since.elapsed()).filter(|age| *age < self.0.lease)
     }
 
-    /// The addresses of the leader's process; empty if nobody is known to lead.
+    /// The addresses of another process that leads; empty if none is known.
     pub fn leader(&self) -> String {
         lock(&self.0.known).leader.clone()
     }
@@ -78,9 +78,8 @@ impl EtcdLead {
 }
 
 impl Shared {
-    pub(crate) fn leads(&self, since: Instant, at: &str) {
-        let leader = at.to_owned();
-        *lock(&self.known) = Known { leads_since: Some(since), leader, lost: String::new() };
+    pub(crate) fn leads(&self, since: Instant) {
+        *lock(&self.known) = Known { leads_since: Some(since), ..Known::default() };
     }
 
     pub(crate) fn leads_not(&self, leader: String) {

@@ -70,6 +70,8 @@ macro_rules! families {
 families! {
     ProcessUp: Gauge, "sluice_process_up", [],
         "Whether a process of the rack gave its values to `sluice up`: 1 or 0.";
+    ProcessBuild: Gauge, "sluice_process_version", ["build"],
+        "Which build a process is: always 1.";
     ProcessSpans: Counter, "sluice_process_spans", ["outcome"],
         "Spans of traced tasks that a collector took, or that were dropped; only with `--trace-one-in`.";
 
@@ -113,7 +115,9 @@ families! {
         "Packets that a leaf sent to tell its spine something.";
 
     SwitchUp: Gauge, "sluice_controller_switch_up", [],
-        "Whether the controller has its switch: 1, or 0 while it cannot reach it or still reads its tables.";
+        "Whether the controller has its switch, or a standby reaches it: 1 or 0; 0 while tables are read.";
+    Leads: Gauge, "sluice_controller_leads", [],
+        "Whether the controller leads its rack: 1, or 0 for a standby and for one that was superseded.";
     SwitchEpoch: Gauge, "sluice_controller_switch_epoch", [],
         "The switch's life, as the controller knows it; each start of a switch has another.";
     Hosts: Gauge, "sluice_controller_hosts", ["kind"],

@@ -9,6 +9,7 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use crate::error::MetricsError;
+use crate::families::MetricFamily;
 use crate::measured::MetricSample;
 use crate::port::MetricsPort;
 use crate::report::ReportSocket;
@@ -94,7 +95,8 @@ struct AllSources(Vec<Arc<dyn MetricSource>>);
 impl MetricSource for AllSources {
     fn collect(&self) -> Collecting<'_> {
         Box::pin(async {
-            let mut values: Vec<MetricSample> = Vec::new();
+            let build = env!("CARGO_PKG_VERSION");
+            let mut values = vec![MetricSample::level(MetricFamily::ProcessBuild, 1).with("build", build)];
             for source in &self.0 {
                 values.extend(source.collect().await);
             }

@@ -131,6 +131,7 @@ export class Rack {
       reading: "Its controller reads the switch's tables",
       too_small: "Its switch is too small for the plan",
       superseded: "Its switch obeys another controller",
+      standby: "It waits for the lead, and does not know hosts and slices",
     }[link] ?? "Nothing is known of its switch yet";
     const ends = status.ending.map((end) => `; ${end.certificate} ends ${utc(end.unix_s)}`);
     const isSpine = status.workers.some((worker) => worker.workers > 0);

@@ -182,10 +182,16 @@ impl LeadPart {
         self.etcd.as_ref().is_some_and(|etcd| etcd.age().is_some())
     }
 
-    /// Where the leader is, as far as the switch or etcd says.
-    fn leader(&self) -> String {
-        let elsewhere = self.etcd.as_ref().filter(|_| self.last.leader.is_empty()).map(EtcdLead::leader);
-        elsewhere.unwrap_or_else(|| self.last.leader.clone())
+    /// Where the leader is; empty if nobody can say now.
+    fn leader(&self, role: LeadRole) -> String {
+        match role {
+            LeadRole::Leads => self.own.at.clone(),
+            // What the switch said last does not hold while it is silent, or names a lead that was lost.
+            _ if self.wrong.is_some() || self.last.leader.is_empty() || self.last.leader == self.own.at => {
+                self.etcd.as_ref().map(EtcdLead::leader).unwrap_or_default()
+            }
+            _ => self.last.leader.clone(),
+        }
     }
 
     /// Writes on the board how the controller stands now, if that has changed.
@@ -201,7 +207,7 @@ impl LeadPart {
         };
         let standing = StandingResponse {
             role: role.into(),
-            leader: if role == LeadRole::Leads { self.own.at.clone() } else { self.leader() },
+            leader: self.leader(role),
             standbys: self.last.standbys.clone(),
             other_plan: role == LeadRole::Standby && self.last.is_other_plan,
             spine: self.shown.spine,

@@ -146,8 +146,16 @@ impl Link {
         let (batches, to_take) = mpsc::channel(UNDER_WAY);
         let (tell, news) = mpsc::channel(UNDER_WAY);
         tokio::spawn(
-            SwitchConnection { source, to_take, tell, id: ConnectionId(0), term: Term(0), complained: false }
-                .run(),
+            SwitchConnection {
+                source,
+                to_take,
+                tell,
+                id: ConnectionId(0),
+                term: Term(0),
+                waits: false,
+                complained: false,
+            }
+            .run(),
         );
         Self { batches, news }
     }
@@ -160,8 +168,10 @@ struct SwitchConnection {
     to_take: mpsc::Receiver<Batch>,
     tell: mpsc::Sender<SwitchEvent>,
     id: ConnectionId,
-    /// The controller's own term, once it has claimed one.
+    /// The controller's own term, once it has claimed one and unless it has lost it and waits for another.
     term: Term,
+    /// Whether the controller leads only while the switch lets it.
+    waits: bool,
     complained: bool,
 }
 
@@ -182,6 +192,7 @@ impl SwitchConnection {
             }
         };
         self.complained = false;
+        self.outlived_by(shape.term);
         self.id.0 += 1;
         self.report(SwitchEvent::Up { line: self.id, shape, at }).await?;
         loop {
@@ -210,7 +221,7 @@ impl SwitchConnection {
         if batch.line != self.id {
             return Ok(None);
         }
-        self.term = batch.by;
+        (self.term, self.waits) = (batch.by, batch.waits.is_some());
         Ok(Some(self.source.apply(epoch, batch).await?))
     }
 
@@ -220,6 +231,14 @@ impl SwitchConnection {
         let (shape, _) = self.source.describe(self.term).await?;
         let is_same = Shape { term: known.term, ..shape } == known;
         if is_same && shape.term <= known.term.max(self.term) { Ok(None) } else { Err(None) }
+    }
+
+    /// A controller whose switch obeys a later one is a standby, if it can be one: it calls no more in its
+    /// former name, which would be told of as a second controller.
+    const fn outlived_by(&mut self, obeyed: Term) {
+        if self.waits && obeyed.0 > self.term.0 {
+            self.term = Term(0);
+        }
     }
 
     async fn report(&self, news: SwitchEvent) -> Result<(), RunnerEnded> {

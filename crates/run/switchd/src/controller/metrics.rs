@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sluice_control::{LinkState, SliceView, View};
 use sluice_metrics::{Collecting, MetricFamily, MetricSample, MetricSource};
+use sluice_rpc::v1::LeadRole;
 use tokio::time::timeout;
 
 use super::handle::RunnerHandle;
@@ -31,18 +32,30 @@ impl MetricSource for ControllerMetrics {
             let mut values = self.notes.measured();
             // Without an answer in time, the state is left out.
             if let Ok(Ok(sight)) = timeout(PATIENCE, self.handle.look()).await {
-                values.extend(of_view(&sight.view));
+                values.extend(of_view(&sight.view, self.handle.standing().read().role()));
             }
             values
         })
     }
 }
 
-fn of_view(view: &View) -> Vec<MetricSample> {
+fn of_view(view: &View, role: LeadRole) -> Vec<MetricSample> {
+    let has_switch = matches!(view.link, LinkState::Up | LinkState::Standby);
+    let mut values = vec![
+        MetricSample::level(MetricFamily::SwitchUp, u8::from(has_switch)),
+        MetricSample::level(MetricFamily::Leads, u8::from(role == LeadRole::Leads)),
+    ];
+    // A standby knows neither hosts nor slices; its leader tells of them.
+    if role != LeadRole::Standby {
+        values.extend(of_rack(view));
+    }
+    values
+}
+
+fn of_rack(view: &View) -> Vec<MetricSample> {
     let hosts =
         |kind: &str, count: usize| MetricSample::level(MetricFamily::Hosts, count as f64).with("kind", kind);
     let mut values = vec![
-        MetricSample::level(MetricFamily::SwitchUp, u8::from(view.link == LinkState::Up)),
         MetricSample::level(MetricFamily::SwitchEpoch, view.epoch.0),
         hosts("worker", view.workers.len()),
         hosts("client", view.clients.len()),
