@@ -4,155 +4,17 @@
 
 mod common;
 
-use std::fs;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use common::{Running, command, free_tcp, json, sluice, stderr, stdout, terminate};
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-
-const PAGE: &str = include_str!("../../../../docs/manual/controllers.md");
-const PATIENCE: Duration = Duration::from_mins(2);
-
-/// The blocks of a page between lines of backticks: what they are, and their text.
-fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
-    page.split("```").skip(1).step_by(2).filter_map(|fenced| fenced.split_once('\n'))
-}
-
-/// A rack whose processes are those that the page starts.
-struct Rack {
-    folder: tempfile::TempDir,
-    /// What the page writes for an address, and the address here.
-    ports: Vec<(String, String)>,
-    /// The switch and the workers.
-    others: Vec<Running>,
-    controllers: Vec<(String, Running)>,
-}
-
-impl Rack {
-    fn start() -> Self {
-        let ports = ["127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402", "127.0.0.1:7000"]
-            .map(|written| (written.to_owned(), free_tcp().to_string()));
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut rack = Self { folder, ports: ports.into(), others: Vec::new(), controllers: Vec::new() };
-        for (kind, text) in blocks(PAGE) {
-            match kind {
-                "toml rack.toml" => fs::write(rack.path().join("rack.toml"), text).expect("written"),
-                "sh stays" => text.lines().for_each(|line| rack.start_line(line)),
-                _ => {}
-            }
-        }
-        assert_eq!((rack.others.len(), rack.controllers.len()), (3, 2), "the page starts a rack");
-        rack
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// A line of the page, as it is typed here.
-    fn here(&self, line: &str) -> Vec<String> {
-        let mut line = line.split(" #").next().unwrap_or_default().to_owned();
-        for (written, here) in &self.ports {
-            line = line.replace(written, here);
-        }
-        line.split_whitespace().skip(1).map(str::to_owned).collect()
-    }
-
-    fn start_line(&mut self, line: &str) {
-        let args = self.here(line);
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let log =
-            fs::File::create(self.path().join(format!("{}.log", self.others.len() + self.controllers.len())));
-        let mut started = command(self.path(), &args);
-        started.stdout(Stdio::null()).stderr(log.expect("a file"));
-        let running = Running(started.spawn().expect("it starts"));
-        match args[0] {
-            "controller" => {
-                let at = args.iter().position(|arg| *arg == "--control").expect("the page names it");
-                self.controllers.push((args[at + 1].to_owned(), running));
-            }
-            _ => self.others.push(running),
-        }
-    }
-
-    /// The addresses of all controllers, as `--controller` takes them.
-    fn all(&self) -> String {
-        format!("{},{}", self.ports[0].1, self.ports[2].1)
-    }
-
-    fn asked(&self, args: &[&str]) -> Output {
-        sluice(self.path(), &[args, &["--controller", &self.all()]].concat())
-    }
-
-    /// The index of the controller that leads, once one does and both workers are registered there.
-    fn leader(&self) -> usize {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            for (index, (at, _)) in self.controllers.iter().enumerate() {
-                let status = sluice(self.path(), &["status", "--json", "--controller", at]);
-                if status.status.success() {
-                    let status = json(&status);
-                    let workers = status["workers"].as_array().map_or(0, Vec::len);
-                    if role(&status) == "leads" && status["switch"]["link"] == "up" && workers == 2 {
-                        return index;
-                    }
-                }
-            }
-            assert!(Instant::now() < end, "nobody leads: {}", self.logs());
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// Waits until the controller with this address is a standby.
-    fn waits(&self, at: &str) {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let status = sluice(self.path(), &["status", "--json", "--controller", at]);
-            if status.status.success() && role(&json(&status)) == "standby" {
-                return;
-            }
-            assert!(Instant::now() < end, "{at} is no standby: {}", self.logs());
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// A load that lasts for a while.
-    fn load(&self) -> Child {
-        let all = self.all();
-        let load = ["load", "--controller", &all, "--mix", "hold=1", "--rate", "200", "--warm-up", "0s"];
-        let load = [&load[..], &["--length", "4s", "--json"]].concat();
-        command(self.path(), &load).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
-    }
-
-    /// Checks that a load got a reply to each task.
-    fn lost_nothing(&self, load: Child) {
-        let said = load.wait_with_output().expect("it ends");
-        let tasks = &json(&said)["tasks"];
-        assert!(tasks["sent"].as_u64() > Some(0), "{}", stderr(&said));
-        assert_eq!(tasks["sent"], tasks["replied"], "{tasks}\n{}", self.logs());
-    }
-
-    fn logs(&self) -> String {
-        let log = |number| fs::read_to_string(self.path().join(format!("{number}.log"))).unwrap_or_default();
-        (0..6).map(log).collect::<Vec<_>>().join("\n---\n")
-    }
-
-    fn signal(&self, controller: usize, signal: Signal) {
-        kill_process(Pid::from_child(&self.controllers[controller].1.0), signal).expect("it lives");
-    }
-}
-
-fn role(status: &Value) -> &str {
-    status["standing"]["role"].as_str().expect("every controller says it")
-}
+use common::controlled::{ControlledRack, PAGE, blocks};
+use common::{Running, command, sluice, stderr, stdout, terminate};
+use rustix::process::Signal;
 
 #[test]
 fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
-    let mut rack = Rack::start();
+    let mut rack = ControlledRack::start();
     let first = rack.leader();
     let (first_at, other_at) = (rack.controllers[first].0.clone(), rack.controllers[1 - first].0.clone());
     rack.waits(&other_at);

@@ -88,7 +88,7 @@ fn standing_json(standing: &StandingResponse) -> Value {
     };
     json!({
         "role": role, "leader": standing.leader, "standbys": standing.standbys,
-        "other_plan": standing.other_plan, "spine": standing.spine,
+        "other_plan": standing.other_plan, "spine": standing.spine, "untold": standing.untold,
     })
 }
 

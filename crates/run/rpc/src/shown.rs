@@ -50,7 +50,7 @@ impl v1::StandingResponse {
     /// The message with all its text escaped for printing.
     #[must_use]
     pub fn shown(mut self) -> Self {
-        show(&mut self.leader);
+        show_both(&mut self.leader, &mut self.untold);
         self.standbys.iter_mut().for_each(show);
         self
     }

@@ -23,5 +23,7 @@ pub const TASKS_REFUSED: f64 = 0.01;
 pub const TASKS_REFUSED_MIN: u64 = 10;
 /// The shortest time over which anything is counted: a rack that has just started is not judged.
 pub const COUNTED_MIN: Duration = Duration::from_secs(5);
+/// So many packets of another version are no accident any more.
+pub const OTHER_VERSION: u64 = 10;
 /// How lately a superseded controller must have called.
 pub const CALLED_LATELY: Duration = Duration::from_secs(3);

@@ -26,8 +26,8 @@ pub(super) struct LeadPart {
     board: StandingBoard,
     /// What stands on the board.
     shown: StandingResponse,
-    /// The last reason why the switch could not say who leads, as logged.
-    wrong: Option<String>,
+    /// Why the switch did not say who leads when it was called last.
+    untold: Option<String>,
 }
 
 /// The answer to a call that left at this time.
@@ -50,7 +50,7 @@ impl LeadPart {
             last: LeadAnswer::default(),
             shown: board.read(),
             board,
-            wrong: None,
+            untold: None,
         }
     }
 
@@ -104,7 +104,7 @@ impl LeadPart {
         let LeadHeard { sent, answer } = heard;
         match answer {
             Ok(answer) => {
-                self.wrong = None;
+                self.untold = None;
                 if answer.is_other_plan && !self.last.is_other_plan && controller.is_standby() {
                     sluice_log::log!(
                         StandbyUnfit,
@@ -120,13 +120,13 @@ impl LeadPart {
             }
             Err(why) => {
                 let said = said(&why);
-                if controller.waits_for_lead() && self.wrong.as_ref() != Some(&said) {
+                if controller.waits_for_lead() && self.untold.as_ref() != Some(&said) {
                     sluice_log::log!(
                         LeadUntold,
                         why = said,
                         "the switch does not say who leads: {said}; asking on"
                     );
-                    self.wrong = Some(said);
+                    self.untold = Some(said);
                 }
                 None
             }
@@ -142,11 +142,19 @@ impl LeadPart {
             _ if controller.waits_for_lead() && controller.term() == Term(0) => LeadRole::Standby,
             _ => LeadRole::Leads,
         };
-        let leader = if role == LeadRole::Leads { &self.own.at } else { &self.last.leader };
+        let untold = self.untold.clone().filter(|_| role == LeadRole::Standby).unwrap_or_default();
+        let leader = match role {
+            LeadRole::Leads => &self.own.at,
+            // What the switch said before is old: the leader may be another one by now. And it is not this
+            // one, which led until a moment ago.
+            LeadRole::Standby if !untold.is_empty() || self.last.leader == self.own.at => "",
+            _ => &self.last.leader,
+        };
         let standing = StandingResponse {
             role: role.into(),
-            leader: leader.clone(),
+            leader: leader.to_owned(),
             standbys: self.last.standbys.clone(),
+            untold,
             other_plan: role == LeadRole::Standby && self.last.is_other_plan,
             spine: self.shown.spine,
         };

@@ -62,10 +62,10 @@ pub(super) fn leads(status: &StatusResponse) -> bool {
 /// A controller's part in the choice of a leader, in words.
 pub(super) fn role(status: &StatusResponse) -> String {
     let standing = status.standing.clone().unwrap_or_default();
-    let of = if standing.leader.is_empty() {
-        "who leads is not known".to_owned()
-    } else {
-        format!("{} leads", standing.leader)
+    let of = match (standing.leader.as_str(), standing.untold.as_str()) {
+        ("", "") => "who leads is not known".to_owned(),
+        ("", why) => format!("the switch does not say who leads: {why}"),
+        (leader, _) => format!("{leader} leads"),
     };
     match standing.role() {
         LeadRole::Unspecified | LeadRole::Leads => "leads".to_owned(),

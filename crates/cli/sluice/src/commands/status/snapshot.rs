@@ -1,13 +1,16 @@
 //! The state of a rack at one moment, or of several spines, some of which may be dead.
 
+use std::time::SystemTime;
+
 use serde_json::{Value, json};
 use sluice_rpc::Remote;
 use sluice_rpc::v1::{LinkState, StatusResponse};
 use sluice_support::controller_caller::ControllerCaller;
 use sluice_support::fail::{Failure, Outcome};
+use sluice_support::findings::findings;
 use sluice_support::status_json;
 
-use super::shown;
+use super::{shown, wrong};
 
 /// The controllers that are asked: a rack's, or that of each spine.
 pub(super) struct ControllerCallers(Vec<(String, ControllerCaller)>);
@@ -78,10 +81,17 @@ impl StatusSnapshot {
         let lines: String = others.collect();
         let leader = leader.and_then(|seen| Some((&seen.controller, seen.said.as_ref().ok()?)));
         let state = leader.map_or_else(
-            || "no controller leads now\n".to_owned(),
+            || format!("no controller leads now\n{}", self.wrong_without_leader()),
             |(controller, status)| shown::text(controller, status),
         );
         lines + &state
+    }
+
+    /// What a standby finds wrong while nobody leads; empty if there is none that finds anything.
+    fn wrong_without_leader(&self) -> String {
+        let found = self.0.iter().filter_map(|seen| seen.said.as_ref().ok());
+        let found = found.map(|status| findings(status, SystemTime::now())).find(|found| !found.is_empty());
+        found.map_or_else(String::new, |found| wrong::text(&found))
     }
 
     /// Whether all controllers have answered.
