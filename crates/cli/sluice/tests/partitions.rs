@@ -21,7 +21,7 @@ fn a_leader_that_is_cut_off_from_the_switch_is_followed_and_is_a_standby_after_t
     rack.waits(&rack.controllers[1 - leader].0);
     let generations = generations(&rack, leader);
     // What leads again has led before, so each controller is cut off in each way.
-    for cut in [Cut::Silent, Cut::Closed, Cut::Closed, Cut::Silent] {
+    for cut in [Cut::Silent, Cut::Silent, Cut::Closed, Cut::Closed, Cut::Deaf, Cut::Deaf] {
         let (at, next_at) = (&rack.controllers[leader].0, &rack.controllers[1 - leader].0);
         let load = rack.load();
         thread::sleep(Duration::from_secs(1));
@@ -161,6 +161,6 @@ fn generations(rack: &ControlledRack, controller: usize) -> Vec<(u64, u64)> {
         (worker["worker"].as_u64().expect("a number"), worker["generation"].as_u64().expect("a number"))
     };
     let mut all: Vec<_> = status["workers"].as_array().expect("a list").iter().map(of).collect();
-    all.sort();
+    all.sort_unstable();
     all
 }

@@ -19,6 +19,8 @@ pub(crate) enum Cut {
     Silent = 1,
     /// They are closed.
     Closed = 2,
+    /// What callers say arrives, and no answer does.
+    Deaf = 3,
 }
 
 /// A relay that runs until the test ends.
@@ -53,18 +55,19 @@ impl Relay {
 }
 
 /// Waits until the network is no longer silent; returns whether it passes bytes on.
-fn passes(cut: &AtomicU8) -> bool {
+fn passes(cut: &AtomicU8, are_answers: bool) -> bool {
     loop {
         match cut.load(Ordering::Relaxed) {
             now if now == Cut::None as u8 => return true,
             now if now == Cut::Closed as u8 => return false,
+            now if now == Cut::Deaf as u8 && !are_answers => return true,
             _ => thread::sleep(LOOK_EVERY),
         }
     }
 }
 
 fn connect(caller: TcpStream, to: SocketAddr, cut: &Arc<AtomicU8>) {
-    if !passes(cut) {
+    if !passes(cut, false) {
         return;
     }
     // A caller of a process that does not run sees its connection closed.
@@ -72,18 +75,18 @@ fn connect(caller: TcpStream, to: SocketAddr, cut: &Arc<AtomicU8>) {
     let both = [&caller, &called].map(|end| end.try_clone().expect("a descriptor"));
     let [from_caller, to_called] = both;
     let theirs = Arc::clone(cut);
-    thread::spawn(move || pass_on(from_caller, to_called, &theirs));
-    pass_on(called, caller, cut);
+    thread::spawn(move || pass_on(from_caller, to_called, &theirs, false));
+    pass_on(called, caller, cut, true);
 }
 
 /// Passes bytes on in one direction until an end closes.
-fn pass_on(mut from: TcpStream, mut to: TcpStream, cut: &AtomicU8) {
+fn pass_on(mut from: TcpStream, mut to: TcpStream, cut: &AtomicU8, are_answers: bool) {
     // So that a connection on which nothing is said is closed with the others.
     from.set_read_timeout(Some(LOOK_EVERY)).expect("a span");
     let mut bytes = [0; 16_384];
     loop {
         let read = from.read(&mut bytes);
-        if !passes(cut) {
+        if !passes(cut, are_answers) {
             break;
         }
         match read {
