@@ -106,7 +106,7 @@ fn spawn(space: Option<&Space>, folder: &Path, args: &[String]) -> (Running, Opt
 /// A rack under load.
 pub(crate) struct LoadedRack {
     folder: tempfile::TempDir,
-    /// The namespaces around a switch in the kernel; this thread is in the client's, which is the first host's.
+    /// The namespaces around a switch in the kernel. The first host's is the client's, where this thread is.
     spaces: Option<RackSpaces>,
     pub(crate) control: SocketAddr,
     /// How many workers its controller knows, or leaves above them.
