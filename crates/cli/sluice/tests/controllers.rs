@@ -4,138 +4,17 @@
 
 mod common;
 
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use common::page_rack::PageRack;
-use common::{Running, command, json, sluice, stderr, stdout, terminate};
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-
-const PAGE: &str = include_str!("../../../../docs/manual/controllers.md");
-const PATIENCE: Duration = Duration::from_mins(2);
-
-/// A rack whose processes are those that the page starts.
-struct Rack {
-    page: PageRack,
-    /// The switch and the workers.
-    others: Vec<Running>,
-    controllers: Vec<(String, Running)>,
-}
-
-impl Rack {
-    fn start() -> Self {
-        let page =
-            PageRack::of(PAGE, &["127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402", "127.0.0.1:7000"]);
-        let mut rack = Self { page, others: Vec::new(), controllers: Vec::new() };
-        let lines: Vec<_> = rack.page.lines("sh stays").collect();
-        for line in lines {
-            rack.start_line(line);
-        }
-        assert_eq!((rack.others.len(), rack.controllers.len()), (3, 2), "the page starts a rack");
-        rack
-    }
-
-    fn path(&self) -> &Path {
-        self.page.path()
-    }
-
-    fn start_line(&mut self, line: &str) {
-        let (running, args) = (self.page.start(line), self.page.args(line));
-        match args[0].as_str() {
-            "controller" => {
-                let at = args.iter().position(|arg| *arg == "--control").expect("the page names it");
-                self.controllers.push((args[at + 1].clone(), running));
-            }
-            _ => self.others.push(running),
-        }
-    }
-
-    /// The addresses of all controllers, as `--controller` takes them.
-    fn all(&self) -> String {
-        self.page.here("127.0.0.1:7400,127.0.0.1:7402")
-    }
-
-    fn asked(&self, args: &[&str]) -> Output {
-        sluice(self.path(), &[args, &["--controller", &self.all()]].concat())
-    }
-
-    /// The index of the controller that leads, once one does and both workers are registered there.
-    fn leader(&self) -> usize {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            for (index, (at, _)) in self.controllers.iter().enumerate() {
-                let status = sluice(self.path(), &["status", "--json", "--controller", at]);
-                if status.status.success() {
-                    let status = json(&status);
-                    let workers = status["workers"].as_array().map_or(0, Vec::len);
-                    if role(&status) == "leads" && status["switch"]["link"] == "up" && workers == 2 {
-                        return index;
-                    }
-                }
-            }
-            assert!(Instant::now() < end, "nobody leads: {}", self.page.logs());
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// Waits until the controller with this address is a standby.
-    fn waits(&self, at: &str) {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let status = sluice(self.path(), &["status", "--json", "--controller", at]);
-            if status.status.success() && role(&json(&status)) == "standby" {
-                return;
-            }
-            assert!(Instant::now() < end, "{at} is no standby: {}", self.page.logs());
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// Waits until the leader finds nothing wrong: a former leader that waits is no second controller.
-    fn is_in_order(&self, leader: &str) {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let findings =
-                json(&sluice(self.path(), &["status", "--json", "--controller", leader]))["findings"].take();
-            if findings.as_array().is_some_and(Vec::is_empty) {
-                return;
-            }
-            assert!(Instant::now() < end, "{findings}: {}", self.page.logs());
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// A load that lasts for a while.
-    fn load(&self) -> Child {
-        let all = self.all();
-        let load = ["load", "--controller", &all, "--mix", "hold=1", "--rate", "200", "--warm-up", "0s"];
-        let load = [&load[..], &["--length", "4s", "--json"]].concat();
-        command(self.path(), &load).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
-    }
-
-    /// Checks that a load got a reply to each task.
-    fn lost_nothing(&self, load: Child) {
-        let said = load.wait_with_output().expect("it ends");
-        let tasks = &json(&said)["tasks"];
-        assert!(tasks["sent"].as_u64() > Some(0), "{}", stderr(&said));
-        assert_eq!(tasks["sent"], tasks["replied"], "{tasks}\n{}", self.page.logs());
-    }
-
-    fn signal(&self, controller: usize, signal: Signal) {
-        kill_process(Pid::from_child(&self.controllers[controller].1.0), signal).expect("it lives");
-    }
-}
-
-fn role(status: &Value) -> &str {
-    status["standing"]["role"].as_str().expect("every controller says it")
-}
+use common::controlled::ControlledRack;
+use common::{Running, command, sluice, stderr, stdout, terminate};
+use rustix::process::Signal;
 
 #[test]
 fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
-    let mut rack = Rack::start();
+    let mut rack = ControlledRack::start();
     let first = rack.leader();
     let (first_at, other_at) = (rack.controllers[first].0.clone(), rack.controllers[1 - first].0.clone());
     rack.waits(&other_at);

@@ -155,6 +155,7 @@ impl Controller for Hostile {
                 role: v1::LeadRole::Standby.into(),
                 leader: HOSTILE.to_owned(),
                 standbys: vec![HOSTILE.to_owned()],
+                untold: HOSTILE.to_owned(),
                 etcd_lost: HOSTILE.to_owned(),
                 ..Default::default()
             }),

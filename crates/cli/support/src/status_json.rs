@@ -90,7 +90,8 @@ fn standing_json(standing: &StandingResponse) -> Value {
     };
     json!({
         "role": role, "leader": standing.leader, "standbys": standing.standbys,
-        "other_plan": standing.other_plan, "spine": standing.spine, "etcd_lost": standing.etcd_lost,
+        "other_plan": standing.other_plan, "spine": standing.spine, "untold": standing.untold,
+        "etcd_lost": standing.etcd_lost,
     })
 }
 

@@ -15,6 +15,8 @@ use super::{ClientTls, shown};
 use crate::RpcError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// The same with TLS, whose handshake takes the other process a while.
+const TLS_CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time limit of a call. Every call may be repeated, so a late answer counts as lost.
 const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 const PING_EVERY: Duration = Duration::from_millis(200);
@@ -69,12 +71,11 @@ impl Remote {
         }
         check_resolves(&uri).map_err(wrong)?;
         let at = Endpoint::from(uri)
-            .connect_timeout(CONNECT_TIMEOUT)
+            .connect_timeout(if tls.is_some() { TLS_CONNECT_TIMEOUT } else { CONNECT_TIMEOUT })
             .timeout(CALL_TIMEOUT)
             .http2_keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_TIMEOUT)
-            .keep_alive_while_idle(true)
-            .tcp_nodelay(true);
+            .keep_alive_while_idle(true);
         let caller = tls.map(ClientTls::name).transpose()?.flatten();
         let endpoint = Arc::new(Renewed::new(RenewedEndpoint { at, tls: tls.cloned() })?);
         Ok(Self { url, addresses: Addresses::new(vec![endpoint]), caller })
@@ -165,10 +166,38 @@ fn check_resolves(uri: &Uri) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
+    use tokio::runtime::Builder;
+
     use super::*;
+    use crate::v1::StandingRequest;
+    use crate::v1::controller_client::ControllerClient;
 
     fn error(text: &str) -> String {
         Remote::new(text, None).unwrap_err().to_string()
+    }
+
+    /// A peer that accepts connections and says nothing, as a process that stands still.
+    #[test]
+    fn a_silent_peer_is_given_up_with_and_without_tls_and_the_next_is_called() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let certificate = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        let tls = ClientTls::new(certificate.cert.pem().as_bytes());
+        for tls in [None, Some(&tls)] {
+            let silent = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+            let at =
+                |silent: &TcpListener| Remote::new(&silent.local_addr().unwrap().to_string(), tls).unwrap();
+            let remote = Remote::any_of(&silent.each_ref().map(at));
+            for next in [1, 0] {
+                let called = runtime.block_on(async {
+                    ControllerClient::new(remote.connect()).standing(StandingRequest {}).await
+                });
+                let why = called.unwrap_err();
+                assert!(is_silence(&why), "{why:?}");
+                assert_eq!(remote.addresses.here(), next, "{why:?}");
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response};
+use hyper_util::client::legacy::connect::HttpConnector;
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint, Error};
 use tower_service::Service;
@@ -58,7 +59,7 @@ impl Addresses {
         &self.all
     }
 
-    fn here(&self) -> usize {
+    pub(super) fn here(&self) -> usize {
         self.at.load(Ordering::Relaxed)
     }
 
@@ -120,7 +121,12 @@ fn connect(to: &Addresses, patient: bool) -> MadeChannel {
     let at = to.here();
     let (version, endpoint) = to.all[at].now();
     let endpoint = if patient { endpoint.timeout(Duration::MAX) } else { endpoint };
-    MadeChannel { at, version, channel: endpoint.connect_lazy() }
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    // With a connector that is given, the endpoint's time limit is for TCP and TLS together. Otherwise it is
+    // for TCP alone, and a process that stands still keeps its callers in the handshake.
+    MadeChannel { at, version, channel: endpoint.connect_with_connector_lazy(tcp) }
 }
 
 impl Service<Request<Body>> for RenewedChannel {

@@ -50,9 +50,9 @@ impl v1::StandingResponse {
     /// The message with all its text escaped for printing.
     #[must_use]
     pub fn shown(mut self) -> Self {
-        show(&mut self.leader);
-        self.standbys.iter_mut().for_each(show);
+        show_both(&mut self.leader, &mut self.untold);
         show(&mut self.etcd_lost);
+        self.standbys.iter_mut().for_each(show);
         self
     }
 }

@@ -10,8 +10,9 @@ export function standing({ standing }) {
   if (standing === null) {
     return "";
   }
-  const { role, leader, standbys, other_plan } = standing;
-  const leads = leader === "" ? "who leads is not known" : `${leader} leads`;
+  const { role, leader, standbys, other_plan, untold } = standing;
+  const unknown = untold === "" ? "who leads is not known" : `the switch does not say who leads: ${untold}`;
+  const leads = leader === "" ? unknown : `${leader} leads`;
   if (role === "superseded") {
     return "The controller that was asked has lost the switch to another one.";
   }

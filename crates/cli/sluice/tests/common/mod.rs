@@ -1,8 +1,11 @@
 //! Runs `sluice`, and checks its output against the schemas.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod controlled;
+pub(crate) mod loaded;
 pub(crate) mod namespaced;
 pub(crate) mod page_rack;
+pub(crate) mod relay;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};

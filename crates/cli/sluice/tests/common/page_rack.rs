@@ -51,9 +51,13 @@ impl PageRack {
 
     /// Starts one of the page's lines; its log is a file.
     pub(crate) fn start(&self, line: &str) -> Running {
+        self.start_args(&self.args(line))
+    }
+
+    /// The same with arguments that were changed.
+    pub(crate) fn start_args(&self, args: &[String]) -> Running {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let log = fs::File::create(self.path().join(format!("{number}.log"))).expect("a file");
-        let args = self.args(line);
         let mut started = command(self.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
         started.stdout(Stdio::null()).stderr(log);
         Running(started.spawn().expect("it starts"))

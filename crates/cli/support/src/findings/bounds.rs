@@ -29,5 +29,7 @@ pub const UNANSWERED: Duration = Duration::from_secs(5);
 pub const TOKENS_LOST: f64 = 0.01;
 /// The fewest lost tokens of a worker's last seconds that are told.
 pub const TOKENS_LOST_MIN: u32 = 10;
+/// So many packets of another version are no accident any more.
+pub const OTHER_VERSION: u64 = 10;
 /// How lately a superseded controller must have called.
 pub const CALLED_LATELY: Duration = Duration::from_secs(3);

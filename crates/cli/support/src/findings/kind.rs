@@ -58,9 +58,13 @@ macro_rules! kinds {
 
 kinds! {
     SwitchLost: Wrong, "switch-lost",
-        "The controller cannot use its switch for 5 s.",
+        "The controller cannot use its switch for 5 s, or a standby's call to it was not answered.",
         "Look whether the switch's process runs, read its log and the controller's, and start it again. \
          Tasks go on while the switch lives; nobody can join.";
+    EtcdLost: Wrong, "etcd-lost",
+        "etcd does not answer a controller above spines.",
+        "Start etcd, or see that this machine reaches it. Without it nobody leads once the leader's lease is \
+         over: tasks go on, and nobody can join.";
     SwitchTooSmall: Wrong, "switch-too-small",
         "The switch has fewer slices or types than the plan needs.",
         "Start the switch with the plan that the controller has.";
@@ -117,6 +121,10 @@ kinds! {
         "The kernel has dropped packets in front of the switch over 1 min, and still does.",
         "The switch does not keep up: give it a core of its own (`pin` in [switch]), switch in the kernel \
          (--io xdp), or send less.";
+    PacketsOtherVersion: Warning, "packets-other-version",
+        "More than 10 packets within 1 min have a version that the switch does not read.",
+        "A host of another build sends them, or a stranger: tcpdump shows from where. Start it from a build \
+         like the switch's.";
     QueueFull: Warning, "queue-full",
         "A slice's queue has been over 80 % of its limit for 1 min, or more than 1 % of the tasks are \
          refused because a queue is full.",
@@ -143,7 +151,7 @@ kinds! {
          the times in logs jump, and certificates may end early or late.";
     CallsRefused: Warning, "calls-refused",
         "More than 10 calls within 5 min are refused for the same reason.",
-        "Wrong certificates, or somebody tries: the controller's log says who.";
+        "Wrong certificates, another version, or somebody tries: the controller's log says who.";
     CertificateEnds: Warning, "certificate-ends",
         "A certificate ends within two weeks, or has ended (then it is wrong).",
         "Put a new one in its place; it is read by itself.";

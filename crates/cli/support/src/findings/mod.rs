@@ -28,6 +28,7 @@ pub use kind::{FindingKind, FindingSeverity};
 pub fn findings(status: &StatusResponse, now: SystemTime) -> Vec<RackFinding> {
     let link = status.switch.as_ref().map_or(LinkState::Unspecified, SwitchStatus::link);
     let mut found = switch::of_link(status, link);
+    found.extend(switch::of_etcd(status));
     found.extend(processes::of_processes(status));
     found.extend(processes::of_certificates(status, now));
     found.extend(processes::of_calls(status));

@@ -5,7 +5,9 @@ use std::time::Duration;
 use sluice_report::table::time;
 use sluice_rpc::v1::{LinkState, StatusResponse};
 
-use super::bounds::{CALLED_LATELY, COUNTED, COUNTED_MIN, SWITCH_LOST, TASKS_REFUSED, TASKS_REFUSED_MIN};
+use super::bounds::{
+    CALLED_LATELY, COUNTED, COUNTED_MIN, OTHER_VERSION, SWITCH_LOST, TASKS_REFUSED, TASKS_REFUSED_MIN,
+};
 use super::finding::{RackFinding, SubjectKind};
 use super::kind::FindingKind;
 use super::lookback::{CountedSpan, Lookback};
@@ -44,9 +46,23 @@ pub(super) fn of_link(status: &StatusResponse, link: LinkState) -> Vec<RackFindi
             "this controller has lost the switch to another one",
             format!("the switch at {at} obeys the other, and this one writes nothing any more"),
         )),
-        LinkState::Up | LinkState::Reading | LinkState::Standby | LinkState::Unspecified => None,
+        LinkState::Standby => status.standing.as_ref().filter(|of| !of.untold.is_empty()).map(|of| {
+            let what = "the switch does not tell this standby who leads";
+            RackFinding::new(FindingKind::SwitchLost, SWITCH, what, format!("its last call: {}", of.untold))
+        }),
+        LinkState::Up | LinkState::Reading | LinkState::Unspecified => None,
     };
     found.into_iter().collect()
+}
+
+/// Whether etcd answers a controller above spines.
+pub(super) fn of_etcd(status: &StatusResponse) -> Option<RackFinding> {
+    let why = status.standing.as_ref().map(|standing| standing.etcd_lost.as_str()).unwrap_or_default();
+    let found = || {
+        let (of, what) = ((SubjectKind::Controller, ""), "etcd does not answer this controller");
+        RackFinding::new(FindingKind::EtcdLost, of, what, format!("its last call: {why}"))
+    };
+    (!why.is_empty()).then(found)
 }
 
 /// A second controller that still calls.
@@ -88,7 +104,7 @@ pub(super) fn of_counters(status: &StatusResponse) -> Vec<RackFinding> {
         ),
     ];
     let recent = back.counted(COUNTED_MIN);
-    let all = [dropped(&span, recent.as_ref()), unmapped(&span), others(&span)];
+    let all = [dropped(&span, recent.as_ref()), other_version(&span), unmapped(&span), others(&span)];
     of_tasks.into_iter().chain(all).flatten().collect()
 }
 
@@ -115,6 +131,15 @@ fn dropped(span: &CountedSpan<'_>, recent: Option<&CountedSpan<'_>>) -> Option<R
             "the kernel drops packets in front of the switch",
             format!("{dropped} were dropped and {received} received {}", span.shown()),
         )
+    })
+}
+
+fn other_version(span: &CountedSpan<'_>) -> Option<RackFinding> {
+    let unread = span.more("wrong_version");
+    (unread > OTHER_VERSION).then(|| {
+        let why = format!("{unread} of {} packets {}", span.more("received"), span.shown());
+        let what = "packets come whose version the switch does not read";
+        RackFinding::new(FindingKind::PacketsOtherVersion, SWITCH, what, why)
     })
 }
 

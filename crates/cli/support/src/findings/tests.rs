@@ -5,8 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use sluice_rpc::v1::{
     CertificateEnd, ClassStatus, ClockStep, Counter, EarlierSlice, EarlierStatus, FolderFault, FolderState,
-    HostKind, LinkState, LostHost, ProcessHealth, RecentWork, SliceStatus, StatusResponse, SupersededCaller,
-    SwitchStatus, WorkerPhase, WorkerStatus,
+    HostKind, LeadRole, LinkState, LostHost, ProcessHealth, RecentWork, SliceStatus, StandingResponse,
+    StatusResponse, SupersededCaller, SwitchStatus, WorkerPhase, WorkerStatus,
 };
 
 use super::{FindingKind, FindingSeverity, RackFinding, findings};
@@ -42,6 +42,7 @@ fn busy() -> StatusResponse {
             ("rejected_queue_full", rejected),
             ("rejected_no_room", 0),
             ("rejected_unknown_type", 0),
+            ("wrong_version", 2),
             ("rejected_no_workers", 0),
             ("rejected_unserved", 0),
             ("rejected_busy", 0),
@@ -283,6 +284,15 @@ fn packets_that_the_kernel_drops_are_told_while_it_still_does() {
 }
 
 #[test]
+fn packets_of_another_version_are_told_if_they_are_no_accident() {
+    let read = |unread| with(|rack| set(&mut switch(rack).counters, "wrong_version", unread));
+    assert_eq!(codes(&read(12)), [""; 0]);
+    let told = found(&read(13));
+    assert_eq!((told.len(), told[0].kind), (1, FindingKind::PacketsOtherVersion));
+    assert!(told[0].why.starts_with("11 of "), "{told:?}");
+}
+
+#[test]
 fn a_queue_is_long_if_it_was_long_for_a_minute() {
     let long = with(|rack| rack.slices[0].balance = Some(-95));
     assert_eq!(codes(&long), ["queue-full"]);
@@ -320,6 +330,36 @@ fn labels_that_nobody_has_are_told_if_tasks_need_them() {
     };
     assert_eq!(codes(&nobody(0)), [""; 0]);
     assert_eq!(found(&nobody(4))[0].what, "no worker of slice get serves tasks that need gpu");
+}
+
+#[test]
+fn a_standby_tells_that_the_switch_does_not_answer_it() {
+    let waits = |untold: &str| {
+        let standing = StandingResponse {
+            role: LeadRole::Standby.into(),
+            untold: untold.to_owned(),
+            ..StandingResponse::default()
+        };
+        let link = LinkState::Standby.into();
+        let switch = Some(SwitchStatus { link, ..SwitchStatus::default() });
+        StatusResponse { switch, standing: Some(standing), ..StatusResponse::default() }
+    };
+    assert_eq!(codes(&waits("")), [""; 0]);
+    let told = found(&waits("no answer in time"));
+    assert_eq!((told.len(), told[0].kind), (1, FindingKind::SwitchLost));
+    assert!(told[0].why.contains("no answer in time"), "{told:?}");
+}
+
+#[test]
+fn a_controller_that_etcd_does_not_answer_says_so() {
+    let lost = |etcd_lost: &str| {
+        let standing = StandingResponse { etcd_lost: etcd_lost.to_owned(), ..StandingResponse::default() };
+        StatusResponse { standing: Some(standing), ..StatusResponse::default() }
+    };
+    assert_eq!(codes(&lost("")), [""; 0]);
+    let told = found(&lost("no answer in time"));
+    assert_eq!((told.len(), told[0].kind), (1, FindingKind::EtcdLost));
+    assert!(told[0].why.contains("no answer in time"), "{told:?}");
 }
 
 #[test]

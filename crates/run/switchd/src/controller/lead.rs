@@ -33,8 +33,8 @@ pub(super) struct LeadPart {
     board: StandingBoard,
     /// What stands on the board.
     shown: StandingResponse,
-    /// The last reason why the switch could not say who leads, as logged.
-    wrong: Option<String>,
+    /// Why the switch did not say who leads when it was called last.
+    untold: Option<String>,
 }
 
 /// The answer to a call that left at this time.
@@ -69,7 +69,7 @@ impl LeadPart {
             last: LeadAnswer::default(),
             shown: board.read(),
             board,
-            wrong: None,
+            untold: None,
         }
     }
 
@@ -149,7 +149,7 @@ impl LeadPart {
         }
         match answer {
             Ok(answer) => {
-                self.wrong = None;
+                self.untold = None;
                 if answer.is_other_plan && !self.last.is_other_plan && controller.is_standby() {
                     sluice_log::log!(
                         StandbyUnfit,
@@ -165,13 +165,13 @@ impl LeadPart {
             }
             Err(why) => {
                 let said = said(&why);
-                if controller.waits_for_lead() && self.wrong.as_ref() != Some(&said) {
+                if controller.waits_for_lead() && self.untold.as_ref() != Some(&said) {
                     sluice_log::log!(
                         LeadUntold,
                         why = said,
                         "the switch does not say who leads: {said}; asking on"
                     );
-                    self.wrong = Some(said);
+                    self.untold = Some(said);
                 }
                 None
             }
@@ -187,7 +187,7 @@ impl LeadPart {
         match role {
             LeadRole::Leads => self.own.at.clone(),
             // What the switch said last does not hold while it is silent, or names a lead that was lost.
-            _ if self.wrong.is_some() || self.last.leader.is_empty() || self.last.leader == self.own.at => {
+            _ if self.untold.is_some() || self.last.leader.is_empty() || self.last.leader == self.own.at => {
                 self.etcd.as_ref().map(EtcdLead::leader).unwrap_or_default()
             }
             _ => self.last.leader.clone(),
@@ -205,10 +205,12 @@ impl LeadPart {
             _ if controller.waits_for_lead() && controller.term() == Term(0) => LeadRole::Standby,
             _ => LeadRole::Leads,
         };
+        let untold = self.untold.clone().filter(|_| role == LeadRole::Standby).unwrap_or_default();
         let standing = StandingResponse {
             role: role.into(),
             leader: self.leader(role),
             standbys: self.last.standbys.clone(),
+            untold,
             other_plan: role == LeadRole::Standby && self.last.is_other_plan,
             spine: self.shown.spine,
             etcd_lost: self.etcd.as_ref().map(EtcdLead::lost).unwrap_or_default(),

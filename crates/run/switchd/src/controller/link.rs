@@ -19,7 +19,10 @@ use crate::rpc::tables::RemoteSwitch;
 
 /// After so long without a table step, the controller asks the switch for its state.
 const ASK_EVERY: Duration = Duration::from_millis(250);
-/// How long a lost switch may take to say what it counted. It may be reached although it cannot be used.
+/// How long a switch in another process may take to say what it counted: whoever asks the controller is told
+/// the rest without it.
+const COUNT_PATIENCE: Duration = Duration::from_millis(500);
+/// The same for a lost switch. It may be reached although it cannot be used.
 const LOST_PATIENCE: Duration = Duration::from_millis(300);
 /// The pause between two attempts to reach a lost switch.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
@@ -65,10 +68,10 @@ impl Source {
         let is_lost = link == LinkState::Down;
         let mut counted = match self {
             Self::Here(local) => local.count("switch and controller"),
-            Self::There(remote) if is_lost => {
-                timeout(LOST_PATIENCE, remote.count()).await.ok().and_then(Result::ok).unwrap_or_default()
+            Self::There(remote) => {
+                let patience = if is_lost { LOST_PATIENCE } else { COUNT_PATIENCE };
+                timeout(patience, remote.count()).await.ok().and_then(Result::ok).unwrap_or_default()
             }
-            Self::There(remote) => remote.count().await.unwrap_or_default(),
         };
         if is_lost {
             counted.counters.clear();

@@ -23,6 +23,8 @@ use super::memory::RackMemory;
 use super::note_counts::NoteCounts;
 use super::note_events;
 
+/// How long a snapshot waits for the balances that the switch is asked for.
+const LOOK_PATIENCE: Nanos = Nanos::from_millis(300);
 /// Steps of one batch; the switch takes them without a packet in between.
 const BATCH_MAX: usize = 256;
 
@@ -142,6 +144,8 @@ pub(super) struct Runner {
     calls: HashMap<CallId, oneshot::Sender<Answer>>,
     next_call: u64,
     lookers: Vec<oneshot::Sender<ControllerSnapshot>>,
+    /// When they get it at the latest.
+    look_until: Nanos,
     /// Calls that wait for a change of a worker's registration.
     awaiting: Vec<(HeldRow, oneshot::Sender<Result<(), NotOwn>>)>,
     /// Agents that wait for the slice step.
@@ -221,6 +225,7 @@ impl Runner {
             calls: HashMap::new(),
             next_call: 0,
             lookers: Vec::new(),
+            look_until: Nanos(0),
             awaiting: Vec::new(),
             agents: Vec::new(),
             depths: Vec::new(),
@@ -237,8 +242,9 @@ impl Runner {
     /// Runs until no caller is left.
     pub(super) async fn run(mut self) {
         loop {
-            let due =
-                self.controller.deadline().into_iter().chain(self.lead.deadline(&self.controller)).min();
+            let look = Some(self.look_until).filter(|_| !self.lookers.is_empty());
+            let lead = self.lead.deadline(&self.controller);
+            let due = self.controller.deadline().into_iter().chain(lead).chain(look).min();
             let due = due.map(|at| at.since(self.clock.now()));
             tokio::select! {
                 command = self.commands.recv() => match command {
@@ -290,9 +296,12 @@ impl Runner {
                 self.event(Event::StandBy);
             }
             Command::Look { answer } => {
+                let now = self.clock.now();
+                if self.lookers.is_empty() {
+                    self.look_until = now + LOOK_PATIENCE;
+                }
                 self.lookers.push(answer);
                 self.event(Event::Watch);
-                let now = self.clock.now();
                 self.controller.tick(now, &mut self.out);
             }
             // No other caller learns whether a key is right. The caller may have hung up.
@@ -498,12 +507,14 @@ impl Runner {
         self.awaiting_answers = self.link.batches.send(Batch { line, by, waits, ops }).await.is_ok();
     }
 
-    /// Sends the snapshot to all who asked for one, once the balances were read.
+    /// Sends the snapshot to all who asked for one, once the balances were read, or with older ones if the
+    /// switch does not answer.
     fn show(&mut self) {
-        if self.lookers.is_empty() || self.awaiting_answers {
+        let now = self.clock.now();
+        if self.lookers.is_empty() || (self.awaiting_answers && now < self.look_until) {
             return;
         }
-        let view = self.controller.view(self.clock.now());
+        let view = self.controller.view(now);
         for looker in self.lookers.drain(..) {
             // The caller may have hung up.
             let _ = looker.send(ControllerSnapshot { view: view.clone(), at: self.at });

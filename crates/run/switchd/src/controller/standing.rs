@@ -69,9 +69,12 @@ impl StandingBoard {
 
 fn refusal(standing: &StandingResponse) -> String {
     if standing.leader.is_empty() {
-        return "this controller is a standby, and does not know who leads: name the other controllers too, \
-                as --controller A,B"
-            .to_owned();
+        let untold = shown(&standing.untold);
+        let why = if untold.is_empty() { untold } else { format!(" (the switch does not say: {untold})") };
+        return format!(
+            "this controller is a standby, and does not know who leads{why}: name the other controllers too, \
+             as --controller A,B"
+        );
     }
     let leader = shown(&standing.leader);
     format!("this controller is a standby: {leader} leads; call that one, or name both, as --controller A,B")

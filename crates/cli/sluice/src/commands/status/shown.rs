@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use sluice_control::write_labels;
 use sluice_report::table::{NOTHING, Table, digits, time};
 use sluice_rpc::PeerVersion;
-use sluice_rpc::v1::{Counter, LeadRole, ProcessBuild, SliceStatus, StandingResponse, StatusResponse};
+use sluice_rpc::v1::{Counter, LeadRole, ProcessBuild, SliceStatus, StatusResponse};
 use sluice_support::controller_caller::{link, phase, types_of};
 use sluice_support::findings::findings;
 use sluice_support::peers;
@@ -62,10 +62,10 @@ pub(super) fn leads(status: &StatusResponse) -> bool {
 /// A controller's part in the choice of a leader, in words.
 pub(super) fn role(status: &StatusResponse) -> String {
     let standing = status.standing.clone().unwrap_or_default();
-    let of = if standing.leader.is_empty() {
-        "who leads is not known".to_owned()
-    } else {
-        format!("{} leads", standing.leader)
+    let of = match (standing.leader.as_str(), standing.untold.as_str()) {
+        ("", "") => "who leads is not known".to_owned(),
+        ("", why) => format!("the switch does not say who leads: {why}"),
+        (leader, _) => format!("{leader} leads"),
     };
     match standing.role() {
         LeadRole::Unspecified | LeadRole::Leads => "leads".to_owned(),
@@ -73,14 +73,8 @@ pub(super) fn role(status: &StatusResponse) -> String {
         LeadRole::Standby if standing.other_plan => {
             format!("standby, {of}; it has another plan than the leader and will not lead")
         }
-        LeadRole::Standby => format!("standby, {of}{}", etcd_lost(&standing)),
+        LeadRole::Standby => format!("standby, {of}"),
     }
-}
-
-/// Why etcd does not answer a controller above spines; empty if it does.
-fn etcd_lost(standing: &StandingResponse) -> String {
-    let why = &standing.etcd_lost;
-    if why.is_empty() { String::new() } else { format!("; etcd does not answer it: {why}") }
 }
 
 /// What the head of a state says of leader and standbys; empty if there are no standbys.
@@ -88,10 +82,8 @@ fn standing(status: &StatusResponse) -> String {
     let Some(standing) = &status.standing else { return String::new() };
     match (standing.role(), &standing.standbys[..]) {
         (LeadRole::Standby, _) => format!("; {}", role(status)),
-        (LeadRole::Leads, standbys @ [_, ..]) => {
-            format!("; standbys {}{}", standbys.join(", "), etcd_lost(standing))
-        }
-        _ => etcd_lost(standing),
+        (LeadRole::Leads, standbys @ [_, ..]) => format!("; standbys {}", standbys.join(", ")),
+        _ => String::new(),
     }
 }
 

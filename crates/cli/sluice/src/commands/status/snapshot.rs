@@ -81,17 +81,17 @@ impl StatusSnapshot {
         let lines: String = others.collect();
         let leader = leader.and_then(|seen| Some((&seen.controller, seen.said.as_ref().ok()?)));
         let state = leader.map_or_else(
-            || format!("no controller leads now\n{}", self.wrong()),
+            || format!("no controller leads now\n{}", self.wrong_without_leader()),
             |(controller, status)| shown::text(controller, status),
         );
         lines + &state
     }
 
-    /// What the first controller says is wrong that says anything; empty if none does.
-    fn wrong(&self) -> String {
-        let said = self.0.iter().filter_map(|seen| seen.said.as_ref().ok());
-        let mut found = said.map(|status| findings(status, SystemTime::now()));
-        found.find(|found| !found.is_empty()).map_or_else(String::new, |found| wrong::text(&found))
+    /// What a standby finds wrong while nobody leads; empty if there is none that finds anything.
+    fn wrong_without_leader(&self) -> String {
+        let found = self.0.iter().filter_map(|seen| seen.said.as_ref().ok());
+        let found = found.map(|status| findings(status, SystemTime::now())).find(|found| !found.is_empty());
+        found.map_or_else(String::new, |found| wrong::text(&found))
     }
 
     /// Whether all controllers have answered.
