@@ -51,8 +51,8 @@ impl ExportFailure {
         }
         match error.downcast_ref::<hyper::Error>() {
             Some(of_http) if of_http.is_parse() => Self::later(
-                "its answer is no HTTP: if it speaks TLS, write https://; if it is OTLP's port for gRPC, take the \
-                 one for HTTP",
+                "its answer is no HTTP: if it speaks TLS, write https://; if it is the port for gRPC, take \
+                 that for HTTP",
             ),
             Some(of_http) if of_http.is_incomplete_message() => {
                 Self::later("it hangs up without an answer: if it speaks TLS, write https://")

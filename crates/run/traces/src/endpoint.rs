@@ -91,7 +91,9 @@ impl TraceEndpoint {
         let Some(host) = uri.host() else { return Err(wrong("has no host".to_owned())) };
         let port = uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
         let before = uri.path().trim_end_matches('/');
-        let path = if for_all { format!("{before}{PATH}") } else { uri.path().to_owned() };
+        // Many write the whole address where the one for all signals is wanted.
+        let is_whole = !for_all || before.ends_with(PATH);
+        let path = if is_whole { uri.path().to_owned() } else { format!("{before}{PATH}") };
         let authority = format!("{host}:{port}");
         if !is_secure {
             let unused = tls.map(|_| unfit("asks for no TLS: with --otlp-ca, write it with https://"));
@@ -100,7 +102,8 @@ impl TraceEndpoint {
         let of_variables = if tls.is_none() { variables_tls()? } else { None };
         let tls = tls.or(of_variables.as_ref()).ok_or_else(|| {
             unfit(
-                "asks for TLS: give the PEM file of the authority that signed the collector's certificate with --otlp-ca",
+                "asks for TLS: give the PEM file of the authority that signed the collector's certificate \
+                 with --otlp-ca",
             )
         })?;
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -139,6 +142,7 @@ mod tests {
         assert_eq!(read("http://10.0.0.1:4318", true), of("10.0.0.1:4318", "/v1/traces"));
         assert_eq!(read("http://collector/otlp/", true), of("collector:80", "/otlp/v1/traces"));
         assert_eq!(read("http://[::1]:4318/spans", false), of("[::1]:4318", "/spans"));
+        assert_eq!(read("http://collector/v1/traces", true), of("collector:80", "/v1/traces"));
     }
 
     #[test]

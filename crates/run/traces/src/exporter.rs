@@ -105,7 +105,7 @@ impl SpanExporter {
                 tokio::select! {
                     biased;
                     sent = timeout(PATIENCE, self.send(body.clone())) => sent,
-                    () = self.ending() => Ok(Err(ExportFailure::later("it did not answer before this process ended"))),
+                    () = self.ending() => Ok(Err(ExportFailure::later("it did not answer before the end"))),
                 }
             });
             let failure = match sent.unwrap_or_else(|_| Err(ExportFailure::later("it does not answer"))) {
@@ -199,3 +199,6 @@ impl SpanExporter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,8 +45,8 @@ pub(super) fn of(error: &rustls::Error) -> String {
     }
 }
 
-/// A sentence about a TLS error with a service that is not a rack's. `authority` is the flag that names whom to
-/// trust, `identity` the one that names what is shown.
+/// A sentence about a TLS error with a service that is not a rack's. `authority` is the flag that names whom
+/// to trust, `identity` the one that names what is shown.
 pub fn of_other_service(error: &rustls::Error, authority: &str, identity: &str) -> String {
     match error {
         rustls::Error::InvalidCertificate(why) => certificate(why, authority),

@@ -59,9 +59,10 @@ impl Plane {
         Self {
             program: config.build(),
             tally: Tally::new(),
-            traces: config.traces.clone().map(|tracer| {
-                SwitchTraces::new(tracer, matches!(config.place, SwitchPlace::Spine(_)))
-            }),
+            traces: config
+                .traces
+                .clone()
+                .map(|tracer| SwitchTraces::new(tracer, matches!(config.place, SwitchPlace::Spine(_)))),
             takes_tasks: true,
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),

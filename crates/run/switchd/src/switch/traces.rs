@@ -166,13 +166,7 @@ impl SwitchTraces {
         }
     }
 
-    fn note(
-        &mut self,
-        tasks: impl Iterator<Item = TaskId>,
-        attempt: Attempt,
-        at: Nanos,
-        what: SwitchStep,
-    ) {
+    fn note(&mut self, tasks: impl Iterator<Item = TaskId>, attempt: Attempt, at: Nanos, what: SwitchStep) {
         for task in tasks {
             if !self.tracer.takes(task) {
                 continue;

@@ -33,7 +33,7 @@ struct TaskInside {
     came: Nanos,
     task_type: TaskType,
     waits_since: Option<Nanos>,
-    /// How many times its packet came again since, and was not yet dropped for that.
+    /// How many times its packet came again since, and was neither refused nor dropped.
     repeats: u32,
 }
 
@@ -73,7 +73,8 @@ impl SwitchSpans {
             }
             SwitchStep::Sent(_) | SwitchStep::Refused(_) | SwitchStep::Dropped(_) => {
                 let Some(inside) = self.inside.get_mut(&key) else { return };
-                if is_repeat(note.what) && inside.repeats > 0 {
+                // What is refused of two is the one that came later, and the other may still wait.
+                if inside.repeats > 0 && !matches!(note.what, SwitchStep::Sent(_)) {
                     inside.repeats -= 1;
                 } else if let Some(inside) = self.inside.remove(&key) {
                     self.push(tracer, clock, &inside, note);
