@@ -109,6 +109,9 @@ impl Plane {
     pub(super) fn batch(&mut self, now: Nanos, inbox: &Inbox, outbox: &mut Outbox) {
         let rounds = self.again.len();
         self.tally.add(Count::Batches);
+        if let Some(traces) = &mut self.traces {
+            traces.begin(inbox.asked_at());
+        }
         for index in 0..inbox.len() {
             let (from, bytes) = self.unwrapped(inbox.unstamped(index));
             match parse(bytes) {
@@ -175,7 +178,7 @@ impl Plane {
 
     fn trace_departure(&mut self, now: Nanos, verdict: &Verdict) {
         if let Some(traces) = &mut self.traces {
-            traces.left(now, verdict);
+            traces.passed(now, None, verdict);
         }
     }
 
@@ -213,9 +216,11 @@ impl Plane {
             Packet::Reply(_) => long = Some(LongPayload { cell: Handle::NONE, outside: Some(body) }),
             _ => {}
         }
+        // Before the pass, so that the packet need not be kept for this.
+        let entering = self.traces.as_ref().and_then(|traces| traces.entering(&packet));
         let verdict = self.program.pass(now, Arrival::Wire { from, packet, room });
         if let Some(traces) = &mut self.traces {
-            traces.arrived(now - late, now, &packet, &verdict);
+            traces.arrived(now - late, now, entering, &verdict);
         }
         if let (Some((task, at)), Some(clients)) = (handed_down, &mut self.clients) {
             clients.handed_down(&verdict, task, at);
@@ -238,9 +243,10 @@ impl Plane {
     /// A later pass.
     fn round(&mut self, now: Nanos, again: Circulating, outbox: &mut Outbox) {
         let long = waiting(again.payload());
+        let entering = self.traces.as_ref().and_then(|traces| traces.entering_again(&again.cargo));
         let verdict = self.program.pass(now, Arrival::Round(again));
         if let Some(traces) = &mut self.traces {
-            traces.came_round(now, &again, &verdict);
+            traces.passed(now, entering, &verdict);
         }
         self.settle(now, verdict, long, outbox);
         self.send_to_spine(now, outbox);

@@ -27,6 +27,8 @@ pub(super) struct SwitchTraces {
     /// Those of the batch that is under way.
     aside: Vec<TaskNote>,
     lost: u64,
+    /// When the batch was asked for.
+    asked: Nanos,
     handed: Arc<Mutex<Vec<TaskNote>>>,
 }
 
@@ -54,7 +56,7 @@ enum SwitchStep {
 
 /// Tasks of one packet, which follow each other.
 #[derive(Clone, Copy)]
-struct EnteringTasks {
+pub(super) struct EnteringTasks {
     first: TaskId,
     behind: u8,
     attempt: Attempt,
@@ -67,27 +69,46 @@ impl SwitchTraces {
         let handed = Arc::new(Mutex::new(Vec::with_capacity(NOTES_MAX)));
         let mut spans = SwitchSpans::new(Arc::clone(&handed), is_spine);
         tracer.ask(move |tracer| spans.make(tracer));
-        Self { tracer, aside: Vec::with_capacity(ASIDE_MAX), lost: 0, handed }
+        Self { tracer, aside: Vec::with_capacity(ASIDE_MAX), lost: 0, asked: Nanos(0), handed }
+    }
+
+    /// A batch begins that was asked for at this time.
+    pub(super) const fn begin(&mut self, asked: Nanos) {
+        self.asked = asked;
+    }
+
+    /// The tasks that a packet brings, if any of them is traced.
+    #[inline(never)]
+    pub(super) fn entering(&self, packet: &Packet) -> Option<EnteringTasks> {
+        EnteringTasks::of(packet).filter(|entering| match entering.behind {
+            0 => self.tracer.takes(entering.first),
+            _ => entering.each().any(|task| self.tracer.takes(task)),
+        })
+    }
+
+    /// The same of a packet that recirculated.
+    pub(super) fn entering_again(&self, cargo: &Cargo) -> Option<EnteringTasks> {
+        match cargo {
+            Cargo::Task(submit) => self.entering(&Packet::Submit(*submit)),
+            Cargo::Job(job) => self.entering(&Packet::Job(*job)),
+            Cargo::Sweep(_) | Cargo::Note => None,
+        }
     }
 
     /// A packet that came at `came` passed.
     #[inline(never)]
-    pub(super) fn arrived(&mut self, came: Nanos, now: Nanos, packet: &Packet, verdict: &Verdict) {
-        let entering = EnteringTasks::of(packet);
+    pub(super) fn arrived(
+        &mut self,
+        came: Nanos,
+        now: Nanos,
+        entering: Option<EnteringTasks>,
+        verdict: &Verdict,
+    ) {
         if let Some(entering) = entering {
+            // What came since then may have been sent since then.
+            let came = if came == self.asked { now } else { came };
             self.note(entering.each(), entering.attempt, came, SwitchStep::Came(entering.task_type));
         }
-        self.passed(now, entering, verdict);
-    }
-
-    /// A packet passed again.
-    #[inline(never)]
-    pub(super) fn came_round(&mut self, now: Nanos, again: &Circulating, verdict: &Verdict) {
-        let entering = match &again.cargo {
-            Cargo::Task(submit) => EnteringTasks::of(&Packet::Submit(*submit)),
-            Cargo::Job(job) => EnteringTasks::of(&Packet::Job(*job)),
-            Cargo::Sweep(_) | Cargo::Note => None,
-        };
         self.passed(now, entering, verdict);
     }
 
@@ -98,11 +119,6 @@ impl SwitchTraces {
             self.note(entering.each(), entering.attempt, came, SwitchStep::Came(entering.task_type));
             self.note(entering.each(), entering.attempt, now, SwitchStep::Dropped(why));
         }
-    }
-
-    /// A pass that no task began may end one's wait.
-    pub(super) fn left(&mut self, now: Nanos, verdict: &Verdict) {
-        self.passed(now, None, verdict);
     }
 
     /// Gives the batch's notes to the other thread. If that one is just taking earlier ones, they stay here
@@ -123,8 +139,8 @@ impl SwitchTraces {
         }
     }
 
-    /// What the verdict says of the tasks that entered, and of the one that left.
-    fn passed(&mut self, now: Nanos, entering: Option<EnteringTasks>, verdict: &Verdict) {
+    /// Notes what a verdict says of the tasks that entered, and of the one that left.
+    pub(super) fn passed(&mut self, now: Nanos, entering: Option<EnteringTasks>, verdict: &Verdict) {
         let left = match verdict {
             Verdict::Send { packet, .. } | Verdict::Swept { packet, .. } => self.sent(now, packet),
             Verdict::Late { reject, .. } => self.sent(now, &Packet::Reject(*reject)),
@@ -147,6 +163,7 @@ impl SwitchTraces {
     /// Notes what a packet says that leaves. Returns whose it is.
     fn sent(&mut self, now: Nanos, packet: &Packet) -> Option<TaskId> {
         match packet {
+            Packet::Dispatch(task) if !self.tracer.takes(task.task) => None,
             Packet::Dispatch(task) => {
                 let step = SwitchStep::Sent(task.worker);
                 self.note([task.task].into_iter(), task.attempt, now, step);
