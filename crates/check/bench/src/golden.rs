@@ -58,7 +58,7 @@ const METERED_MAX: f64 = 0.4;
 
 /// What tracing costs the switch for a task that waits, and the largest cost as a multiple of that without.
 const TRACED: [(&str, f64); 2] =
-    [("driver 8 B task first, one in 1000 traced", 1.1), ("driver 8 B task first, each traced", 1.5)];
+    [("driver 8 B task first, one in 1000 traced", 1.2), ("driver 8 B task first, each traced", 1.3)];
 const UNTRACED: &str = "driver 8 B task first";
 
 /// Instructions per operation, by case.
