@@ -1,5 +1,4 @@
-//! The spans of a switch: what became of each traced task, where it lies in the task's trace, and what happens
-//! if more is noted than fits.
+//! The spans of a switch: what became of each traced task, where it lies in its trace.
 
 #[path = "../../traces/tests/receiver/mod.rs"]
 mod receiver;

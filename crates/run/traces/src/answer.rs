@@ -14,7 +14,7 @@ use crate::otlp::{ExportAnswer, ExportRefusal};
 const WORDS_MAX: usize = 120;
 
 /// What the collector took of a batch.
-pub(crate) enum Taken {
+pub(crate) enum TakenSpans {
     All,
     /// It refused this many; `why` are its words, if it has any.
     AllBut {
@@ -67,14 +67,14 @@ impl ExportFailure {
 }
 
 /// What an answer says.
-pub(crate) fn taken(head: &Parts, body: &[u8]) -> Result<Taken, ExportFailure> {
+pub(crate) fn taken(head: &Parts, body: &[u8]) -> Result<TakenSpans, ExportFailure> {
     let status = head.status;
     if status.is_success() {
         let partial = ExportAnswer::decode(body).ok().and_then(|answer| answer.partial);
         let refused = partial.as_ref().map_or(0, |partial| u64::try_from(partial.rejected).unwrap_or(0));
         return Ok(match partial {
-            Some(partial) if refused > 0 => Taken::AllBut { refused, why: in_words(&partial.why) },
-            _ => Taken::All,
+            Some(partial) if refused > 0 => TakenSpans::AllBut { refused, why: in_words(&partial.why) },
+            _ => TakenSpans::All,
         });
     }
     let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok());

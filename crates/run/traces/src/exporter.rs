@@ -5,6 +5,7 @@
 
 use std::io;
 use std::iter;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,10 +21,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::Tracer;
-use crate::answer::{ExportFailure, Taken, taken};
+use crate::answer::{ExportFailure, TakenSpans, taken};
 use crate::endpoint::TraceEndpoint;
 use crate::otlp::{SpanResource, request};
+use crate::queue::SpanQueue;
 
 /// How often the queue is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -39,7 +40,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 pub(crate) struct SpanExporter {
-    tracer: Tracer,
+    shared: Arc<SpanQueue>,
     endpoint: TraceEndpoint,
     resource: SpanResource,
     runtime: Runtime,
@@ -48,16 +49,16 @@ pub(crate) struct SpanExporter {
 }
 
 impl SpanExporter {
-    pub(crate) fn new(tracer: Tracer, endpoint: TraceEndpoint, process: &str) -> io::Result<Self> {
+    pub(crate) fn new(shared: Arc<SpanQueue>, endpoint: TraceEndpoint, process: &str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { tracer, endpoint, resource: SpanResource::of(process), runtime, complained: None })
+        Ok(Self { shared, endpoint, resource: SpanResource::of(process), runtime, complained: None })
     }
 
     pub(crate) fn run(mut self) {
         loop {
             let is_over = self.time_left().is_some();
-            self.tracer.gather();
-            let shared = &self.tracer.0;
+            self.shared.sources.ask();
+            let shared = &self.shared;
             let spans: Vec<_> = iter::from_fn(|| shared.queue.pop()).take(BATCH_SPANS).collect();
             if spans.is_empty() {
                 if is_over {
@@ -69,8 +70,8 @@ impl SpanExporter {
             let count = spans.len() as u64;
             let body = Bytes::from(request(&self.resource, spans.into_iter()));
             let taken = self.deliver(&body, count);
-            self.tracer.0.sent.fetch_add(taken, Ordering::Relaxed);
-            self.tracer.lost(count - taken);
+            self.shared.sent.fetch_add(taken, Ordering::Relaxed);
+            self.shared.dropped.fetch_add(count - taken, Ordering::Relaxed);
         }
         // A host's name may still be looked up, which can take the system half a minute.
         self.runtime.shutdown_background();
@@ -78,7 +79,7 @@ impl SpanExporter {
 
     /// Once the process ends: how long it still waits for spans.
     fn time_left(&self) -> Option<Duration> {
-        let ended = self.tracer.0.ended.get()?;
+        let ended = self.shared.ended.get()?;
         Some(LAST_PATIENCE.saturating_sub(ended.elapsed()))
     }
 
@@ -89,7 +90,7 @@ impl SpanExporter {
                 Some(Duration::ZERO) => return,
                 Some(left) => sleep(left).await,
                 None => {
-                    self.tracer.gather();
+                    self.shared.sources.ask();
                     sleep(LOOK_EVERY).await;
                 }
             }
@@ -109,11 +110,11 @@ impl SpanExporter {
                 }
             });
             let failure = match sent.unwrap_or_else(|_| Err(ExportFailure::later("it does not answer"))) {
-                Ok(Taken::All) => {
+                Ok(TakenSpans::All) => {
                     self.reached();
                     return count;
                 }
-                Ok(Taken::AllBut { refused, why }) => {
+                Ok(TakenSpans::AllBut { refused, why }) => {
                     self.complain(&format!("it left {refused} out{why}"), "these are dropped");
                     return count.saturating_sub(refused);
                 }
@@ -142,13 +143,13 @@ impl SpanExporter {
             if left.is_zero() {
                 return;
             }
-            self.tracer.gather();
+            self.shared.sources.ask();
             thread::park_timeout(left.min(LOOK_EVERY));
         }
         thread::sleep(PAUSE_MIN / 10);
     }
 
-    async fn send(&self, body: Bytes) -> Result<Taken, ExportFailure> {
+    async fn send(&self, body: Bytes) -> Result<TakenSpans, ExportFailure> {
         let stream = TcpStream::connect(&self.endpoint.authority).await;
         let stream = stream.map_err(|why| ExportFailure::of(&why))?;
         let Some((tls, name)) = &self.endpoint.tls else { return self.post(stream, body).await };
@@ -156,7 +157,7 @@ impl SpanExporter {
         self.post(stream.map_err(|why| ExportFailure::of(&why))?, body).await
     }
 
-    async fn post<S>(&self, stream: S, body: Bytes) -> Result<Taken, ExportFailure>
+    async fn post<S>(&self, stream: S, body: Bytes) -> Result<TakenSpans, ExportFailure>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

@@ -50,7 +50,7 @@ impl Tracer {
         let shared = Arc::new(SpanQueue { one_in, queue, sources, sent, dropped, ended });
         let failed = |why| TracesError::Thread { why };
         let tracer = Self(Arc::clone(&shared));
-        let export = exporter::SpanExporter::new(tracer.clone(), endpoint, process).map_err(failed)?;
+        let export = exporter::SpanExporter::new(Arc::clone(&shared), endpoint, process).map_err(failed)?;
         let thread = thread::Builder::new().name("sluice-traces".to_owned());
         let thread = thread.spawn(move || export.run()).map_err(failed)?;
         Ok((tracer, RunningExporter { shared, thread: Some(thread) }))
@@ -78,11 +78,12 @@ impl Tracer {
     /// Lets the exporter's thread ask for spans whenever it looks at its queue, and once more at the end. For
     /// a thread that has no time to make its spans itself.
     pub fn ask(&self, source: impl FnMut(&Self) + Send + 'static) {
-        self.0.sources.add(Box::new(source));
-    }
-
-    fn gather(&self) {
-        self.0.sources.ask(self);
+        let (mut source, shared) = (source, Arc::downgrade(&self.0));
+        self.0.sources.add(Box::new(move || {
+            if let Some(shared) = shared.upgrade() {
+                source(&Self(shared));
+            }
+        }));
     }
 
     /// What gives the counts of spans to Prometheus.

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use crossbeam_queue::ArrayQueue;
 
-use crate::Tracer;
 use crate::span::TaskSpan;
 
 /// What the tracer and its exporter share.
@@ -23,7 +22,7 @@ pub(crate) struct SpanQueue {
     pub(crate) ended: OnceLock<Instant>,
 }
 
-type SpanSource = Box<dyn FnMut(&Tracer) + Send>;
+type SpanSource = Box<dyn FnMut() + Send>;
 
 /// Who is asked for spans by the exporter's thread.
 #[derive(Default)]
@@ -34,9 +33,9 @@ impl SpanSources {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(source);
     }
 
-    pub(crate) fn ask(&self, tracer: &Tracer) {
+    pub(crate) fn ask(&self) {
         for source in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
-            source(tracer);
+            source();
         }
     }
 }

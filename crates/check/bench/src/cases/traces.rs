@@ -1,5 +1,5 @@
-//! What it costs a client to hand over the spans of a traced task: four, as many as of a task that was answered.
-//! A worker hands over three. Encoding them and sending them is another thread's work.
+//! What it costs a client to hand over the spans of a traced task: four, as many as of a task that was
+//! answered. A worker hands over three. Encoding them and sending them is another thread's work.
 
 use std::hint::black_box;
 use std::num::NonZeroU32;

@@ -4,6 +4,7 @@
 //! that sends spans, which makes the spans from them ([`SwitchSpans`]). The switch's thread never waits for
 //! that one: notes for which there is no room are counted as dropped spans.
 
+mod notes;
 mod spans;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,13 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sluice_net::traces::Tracer;
 use sluice_net::udp::BATCH;
 use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
-use sluice_wire::{Attempt, Nanos, Packet, RejectReason, Serial, TaskId, TaskType, WorkerId};
+use sluice_wire::{Attempt, Nanos, Packet, RejectReason, Serial, TaskId, TaskType};
 
 use super::counters::rejected_name;
+use notes::{NOTES_MAX, SwitchStep, TaskNote};
 use spans::SwitchSpans;
 
-/// How many notes wait for the other thread at most.
-const NOTES_MAX: usize = 1 << 14;
 /// How many notes of the switch's thread wait for the end of their batch at most.
 const ASIDE_MAX: usize = 16 * BATCH;
 
@@ -30,28 +30,6 @@ pub(super) struct SwitchTraces {
     /// When the batch was asked for.
     asked: Nanos,
     handed: Arc<Mutex<Vec<TaskNote>>>,
-}
-
-/// Something that happened to an attempt of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TaskNote {
-    task: TaskId,
-    attempt: Attempt,
-    at: Nanos,
-    what: SwitchStep,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SwitchStep {
-    Came(TaskType),
-    /// It waits in the queue.
-    Waits,
-    /// It left for a worker, or for the switch of a rack.
-    Sent(WorkerId),
-    /// Its client gets a REJECT, if it is still there.
-    Refused(&'static str),
-    /// Nobody hears of it, or its client only that it shall try again.
-    Dropped(&'static str),
 }
 
 /// Tasks of one packet, which follow each other.

@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use sluice_rpc::{ClientTls, ServerTls};
@@ -14,6 +13,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig, ServerConnection, Stream};
 
 use super::*;
+use crate::Tracer;
 
 /// An authority that signs certificates for this machine.
 struct Authority {
@@ -95,7 +95,7 @@ fn send(at: &str, tls: Option<&ClientTls>) -> Result<(), (String, bool)> {
     let endpoint = TraceEndpoint::found(Some(at), tls).expect("an address");
     let (tracer, _running) =
         Tracer::start(endpoint.clone(), NonZeroU32::MIN, "worker").expect("a thread that has nothing to do");
-    let exporter = SpanExporter::new(tracer, endpoint, "worker").expect("a runtime");
+    let exporter = SpanExporter::new(tracer.0, endpoint, "worker").expect("a runtime");
     let sent = exporter.runtime.block_on(async { exporter.send(Bytes::from_static(b"spans")).await });
     sent.map(drop).map_err(|failure| (failure.why, failure.is_final))
 }

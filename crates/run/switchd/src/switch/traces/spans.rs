@@ -8,7 +8,7 @@ use sluice_net::traces::{AttributeValue, SpanKind, TaskSpan, TraceId, Tracer, ta
 use sluice_switch::Refusal;
 use sluice_wire::{Attempt, Nanos, Serial, TaskType};
 
-use super::{NOTES_MAX, SwitchStep, TaskNote};
+use super::notes::{NOTES_MAX, SwitchStep, TaskNote};
 
 /// Tells a switch's spans from those of others in the same trace.
 const OF_SWITCHES: u64 = 1 << 62;
