@@ -15,7 +15,7 @@ use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
 use sluice_wire::{Attempt, Nanos, Packet, RejectReason, Serial, TaskId, TaskType};
 
 use super::counters::rejected_name;
-use notes::{NOTES_MAX, SwitchStep, TaskNote};
+use notes::{NOTES_MAX, SwitchStep, TracedStep};
 use spans::SwitchSpans;
 
 /// How many notes of the switch's thread wait for the end of their batch at most.
@@ -25,11 +25,11 @@ const ASIDE_MAX: usize = 16 * BATCH;
 pub(super) struct SwitchTraces {
     tracer: Tracer,
     /// Those of the batch that is under way.
-    aside: Vec<TaskNote>,
+    aside: Vec<TracedStep>,
     lost: u64,
     /// When the batch was asked for.
     asked: Nanos,
-    handed: Arc<Mutex<Vec<TaskNote>>>,
+    handed: Arc<Mutex<Vec<TracedStep>>>,
 }
 
 /// Tasks of one packet, which follow each other.
@@ -167,7 +167,7 @@ impl SwitchTraces {
                 continue;
             }
             if self.aside.len() < ASIDE_MAX {
-                self.aside.push(TaskNote { task, attempt, at, what });
+                self.aside.push(TracedStep { task, attempt, at, what });
             } else {
                 self.lost += 1;
             }

@@ -6,7 +6,7 @@ use sluice_wire::{Attempt, Nanos, TaskId, TaskType, WorkerId};
 pub(super) const NOTES_MAX: usize = 1 << 14;
 /// Something that happened to an attempt of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TaskNote {
+pub(super) struct TracedStep {
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
     pub(super) at: Nanos,

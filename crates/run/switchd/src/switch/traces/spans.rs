@@ -8,7 +8,7 @@ use sluice_net::traces::{AttributeValue, SpanKind, TaskSpan, TraceId, Tracer, ta
 use sluice_switch::Refusal;
 use sluice_wire::{Attempt, Nanos, Serial, TaskType};
 
-use super::notes::{NOTES_MAX, SwitchStep, TaskNote};
+use super::notes::{NOTES_MAX, SwitchStep, TracedStep};
 
 /// Tells a switch's spans from those of others in the same trace.
 const OF_SWITCHES: u64 = 1 << 62;
@@ -18,8 +18,8 @@ const INSIDE_MAX: usize = 1 << 16;
 
 /// Makes spans on the thread that sends them.
 pub(super) struct SwitchSpans {
-    handed: Arc<Mutex<Vec<TaskNote>>>,
-    taken: Vec<TaskNote>,
+    handed: Arc<Mutex<Vec<TracedStep>>>,
+    taken: Vec<TracedStep>,
     inside: HashMap<AttemptKey, TaskInside>,
     is_spine: bool,
 }
@@ -38,7 +38,7 @@ struct TaskInside {
 }
 
 impl SwitchSpans {
-    pub(super) fn new(handed: Arc<Mutex<Vec<TaskNote>>>, is_spine: bool) -> Self {
+    pub(super) fn new(handed: Arc<Mutex<Vec<TracedStep>>>, is_spine: bool) -> Self {
         Self { handed, taken: Vec::with_capacity(NOTES_MAX), inside: HashMap::new(), is_spine }
     }
 
@@ -56,7 +56,7 @@ impl SwitchSpans {
         self.taken = taken;
     }
 
-    fn follow(&mut self, tracer: &Tracer, clock: &Clock, note: &TaskNote) {
+    fn follow(&mut self, tracer: &Tracer, clock: &Clock, note: &TracedStep) {
         let key = (note.task.kept(), note.attempt);
         match note.what {
             SwitchStep::Came(task_type) => {
@@ -83,7 +83,7 @@ impl SwitchSpans {
         }
     }
 
-    fn push(&self, tracer: &Tracer, clock: &Clock, inside: &TaskInside, left: &TaskNote) {
+    fn push(&self, tracer: &Tracer, clock: &Clock, inside: &TaskInside, left: &TracedStep) {
         let trace = TraceId::of(left.task);
         let own = |part| trace.span(OF_SWITCHES | inside.came.0.wrapping_mul(4).wrapping_add(part));
         let span = |part, parent, name, from| TaskSpan {
