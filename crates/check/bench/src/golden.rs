@@ -56,6 +56,11 @@ const METERED: [(&str, &str); 2] = [
 /// fiftieth.
 const METERED_MAX: f64 = 0.4;
 
+/// What tracing costs the switch for a task that waits, and the largest cost as a multiple of that without.
+const TRACED: [(&str, f64); 2] =
+    [("driver 8 B task first, one in 1000 traced", 1.2), ("driver 8 B task first, each traced", 1.3)];
+const UNTRACED: &str = "driver 8 B task first";
+
 /// Instructions per operation, by case.
 pub(crate) type Golden = BTreeMap<String, f64>;
 
@@ -102,6 +107,11 @@ pub(crate) fn compare(golden: &Golden, counted: &[Counted], report: &mut Report)
         if let (Some(metered), Some(alone)) = (count(metrics), count(end)) {
             let what = format!("  instructions of the {metrics} ÷ {end}");
             report.add(&what, metered / alone, "×", Bound::AtMost(METERED_MAX));
+        }
+    }
+    for (case, most) in TRACED {
+        if let (Some(traced), Some(alone)) = (count(case), count(UNTRACED)) {
+            report.add(&format!("  instructions, {case} ÷ none"), traced / alone, "×", Bound::AtMost(most));
         }
     }
     for (order, passes) in [

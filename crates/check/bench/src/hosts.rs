@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use sluice_net::traces::Tracer;
 use sluice_net::udp::{Socket, SocketOptions, Wait};
 use sluice_switch::Config;
 use sluice_switchd::switch::{SwitchConfig, SwitchDriver};
@@ -157,8 +158,13 @@ pub(crate) struct Rig {
 impl Rig {
     /// A switch with `slices` slices, and tasks of `payload` bytes.
     pub(crate) fn new(slices: u16, payload: usize) -> Result<Self, BenchError> {
+        Self::traced(slices, payload, None)
+    }
+
+    /// The same, which traces the tasks that the tracer takes.
+    pub(crate) fn traced(slices: u16, payload: usize, traces: Option<Tracer>) -> Result<Self, BenchError> {
         let config = Config::full(EPOCH);
-        let mut switch = SwitchDriver::new(&SwitchConfig::new(config))?;
+        let mut switch = SwitchDriver::new(&SwitchConfig { traces, ..SwitchConfig::new(config) })?;
         let (client, worker) = (socket()?, socket()?);
         let ops = registrations(&config, slices, client.local().into(), worker.local().into());
         switch.handle().tables().send(ops, |_| ())?;

@@ -59,7 +59,7 @@ pub struct UpSettings<'u> {
     pub keeper: &'u Keeper,
     /// How results are printed.
     pub output: &'u Output,
-    /// Which tasks the load and the workers trace.
+    /// Which tasks the load, the switches and the workers trace.
     pub traces: &'u TraceArgs,
     /// Where a page about the run is served, if it is.
     pub dashboard: Option<SocketAddr>,

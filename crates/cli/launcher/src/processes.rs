@@ -12,6 +12,7 @@ use sluice_outcome::run::LeafTrip;
 use sluice_rpc::Remote;
 use sluice_support::controller_caller::{ControllerCaller, rack_now};
 use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::flags::Io;
 use sluice_support::plan::{Plan, Target, WorkerPlan};
 use sluice_support::shared_memory::HeldMemory;
 use sluice_support::stop::Stop;
@@ -53,8 +54,8 @@ pub(super) struct Processes<'p> {
     at: Addresses,
     /// Where the processes report their metrics, if anybody wants these.
     reports: Option<MetricReports>,
-    /// Flags that all workers get.
-    worker_flags: Vec<String>,
+    /// What all workers trace, and switches on sockets.
+    trace_flags: Vec<String>,
 }
 
 /// The files of the processes.
@@ -100,7 +101,7 @@ impl<'p> Processes<'p> {
         plan: &'p Plan,
         files: Files,
         network: Network,
-        (reports, worker_flags): (Option<MetricReports>, Vec<String>),
+        (reports, trace_flags): (Option<MetricReports>, Vec<String>),
     ) -> Outcome<Self> {
         let at = Addresses {
             switch: plan.switch.listen,
@@ -133,7 +134,7 @@ impl<'p> Processes<'p> {
             workers,
             at,
             reports,
-            worker_flags,
+            trace_flags,
         };
         rack.start_again(&Target::Switch)?;
         for spine in 2..=plan.spines() {
@@ -334,6 +335,7 @@ impl<'p> Processes<'p> {
         args.extend(["--listen".to_owned(), self.network.listen(self.at.switch).to_string()]);
         args.extend(["--control".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
         args.extend(self.plan.racks.map(|_| "--spine".to_owned()));
+        args.extend(self.switch_traces());
         args.extend(self.network.switch_args().into_iter().chain(self.network.control_args()));
         let (child, listening) = self.start_listener("switch", args)?;
         self.at.switch = listening.switch;
@@ -343,6 +345,11 @@ impl<'p> Processes<'p> {
         }
         self.switch = Some(child);
         Ok(())
+    }
+
+    /// The flags with which a switch writes spans. One on links writes none.
+    fn switch_traces(&self) -> impl Iterator<Item = String> {
+        self.trace_flags.iter().filter(|_| self.plan.switch.io == Io::Udp).cloned()
     }
 
     fn start_controller(&mut self) -> Outcome<()> {
@@ -394,6 +401,7 @@ impl<'p> Processes<'p> {
         let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
         args.extend(AT_THE_END.map(str::to_owned));
         args.extend(role);
+        args.extend(self.switch_traces());
         args.extend(["--listen".to_owned(), self.network.listen(switch).to_string()]);
         args.extend(["--control".to_owned(), self.network.listen(control).to_string()]);
         let (child, listening) = self.start_listener(name, args)?;
@@ -470,7 +478,7 @@ impl<'p> Processes<'p> {
 
     fn worker_args(&self, worker: &WorkerPlan) -> Outcome<Vec<String>> {
         let mut args = vec!["worker".to_owned(), "--plan".to_owned(), path(&self.files.plan)];
-        args.extend(self.worker_flags.iter().cloned());
+        args.extend(self.trace_flags.iter().cloned());
         args.extend(["--name".to_owned(), worker.name.clone()]);
         args.extend(["--controller".to_owned(), self.controller_of(worker)?.to_string()]);
         args.extend(["--listen".to_owned(), self.network.host(self.plan, Some(worker)).to_string()]);

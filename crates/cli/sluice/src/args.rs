@@ -271,6 +271,8 @@ pub(crate) struct SwitchArgs {
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
+    pub(crate) traces: TraceArgs,
+    #[command(flatten)]
     pub(crate) tls: TlsArgs,
     #[command(flatten)]
     pub(crate) guard: GuardArgs,

@@ -61,7 +61,7 @@ impl Clock {
     }
 
     /// A time of this clock as the wall clock shows it, in ns since 1970.
-    pub(crate) fn to_realtime(self, at: Nanos) -> u64 {
+    pub fn to_realtime(self, at: Nanos) -> u64 {
         u64::try_from(i128::from(at.0) + self.ahead).unwrap_or(0)
     }
 

@@ -29,6 +29,7 @@ pub use remote::{Remote, is_silence, reason};
 pub use renewed_channel::{LEADER_HEADER, RenewedChannel};
 pub use shown::shown;
 pub use tls::{
-    ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, end_text, end_text_at, read_anew, why,
+    CallerTls, ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, end_text, end_text_at, read_anew,
+    why,
 };
 pub use version::{BUILD, PeerVersion, SPEAKS};

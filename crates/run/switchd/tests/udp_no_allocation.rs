@@ -1,8 +1,12 @@
-//! The switch's thread allocates nothing per packet: a counting allocator checks this.
+//! The switch's thread allocates nothing per packet, also while it traces each task: a counting allocator
+//! checks this.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::num::NonZeroU32;
+
+use sluice_net::traces::{TraceEndpoint, Tracer};
 
 use sluice_net::udp::{Socket, SocketOptions, Wait};
 use sluice_switch::Config;
@@ -15,12 +19,15 @@ use sluice_wire::{
 
 struct Counting;
 
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// How often this thread allocated.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
 
 // SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
@@ -44,7 +51,21 @@ fn socket() -> Socket {
 
 #[test]
 fn thousands_of_tasks_pass_without_an_allocation() {
-    let mut driver = SwitchDriver::new(&SwitchConfig::new(Config::full(EPOCH))).expect("free ports");
+    assert_eq!(allocations(None), 0);
+}
+
+#[test]
+fn what_a_span_needs_of_each_task_is_noted_without_an_allocation() {
+    // Nobody is there: spans are dropped on the way.
+    let endpoint = TraceEndpoint::found(Some("http://127.0.0.1:9"), None).expect("an address");
+    let (tracer, _running) = Tracer::start(endpoint, NonZeroU32::MIN, "switch").expect("a thread");
+    assert_eq!(allocations(Some(tracer)), 0);
+}
+
+/// How often the thread of a switch allocates for thousands of tasks.
+fn allocations(traces: Option<Tracer>) -> u64 {
+    let config = SwitchConfig { traces, ..SwitchConfig::new(Config::full(EPOCH)) };
+    let mut driver = SwitchDriver::new(&config).expect("free ports");
     let (mut worker, mut client) = (socket(), socket());
     let (at, generation) = (worker.local().into(), Generation(0));
     let row = WorkerRow {
@@ -95,8 +116,8 @@ fn thousands_of_tasks_pass_without_an_allocation() {
         }
         while worker.receive(Wait::Forever).expect("the socket works") == 0 {}
         if sequence == 100 {
-            before = ALLOCATIONS.load(Ordering::Relaxed);
+            before = ALLOCATIONS.get();
         }
     }
-    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0);
+    ALLOCATIONS.get() - before
 }

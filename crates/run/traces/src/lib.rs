@@ -1,11 +1,12 @@
 //! A task's way as OpenTelemetry spans, for one task in N.
 //!
-//! Which tasks are traced, and the name of their trace, follow from the task's id alone. So a client and a
-//! worker that were started with the same N write spans of the same tasks into the same traces, and no
-//! packet says so. Spans go through a bounded queue to a thread that sends them to a collector; what does
-//! not fit is counted and dropped.
+//! Which tasks are traced, and the name of their trace, follow from the task's id alone. So a client, a
+//! switch and a worker that were started with the same N write spans of the same tasks into the same traces,
+//! and no packet says so. Spans go through a bounded queue to a thread that sends them to a collector; what
+//! does not fit is counted and dropped.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod endpoint;
 mod exporter;
 mod otlp;
@@ -13,12 +14,13 @@ mod queue;
 mod span;
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use crossbeam_queue::ArrayQueue;
-use queue::SpanQueue;
+use queue::{SpanQueue, SpanSources};
 use sluice_metrics::{MetricFamily, MetricSample, MetricSource};
 use sluice_wire::TaskId;
 
@@ -44,15 +46,18 @@ impl Tracer {
     ) -> Result<(Self, RunningExporter), TracesError> {
         let queue = ArrayQueue::new(QUEUE_SPANS);
         let (sent, dropped) = (AtomicU64::new(0), AtomicU64::new(0));
-        let shared = Arc::new(SpanQueue { one_in, queue, sent, dropped, is_over: AtomicBool::new(false) });
+        let (sources, ended) = (SpanSources::default(), OnceLock::new());
+        let shared = Arc::new(SpanQueue { one_in, queue, sources, sent, dropped, ended });
         let failed = |why| TracesError::Thread { why };
+        let tracer = Self(Arc::clone(&shared));
         let export = exporter::SpanExporter::new(Arc::clone(&shared), endpoint, process).map_err(failed)?;
         let thread = thread::Builder::new().name("sluice-traces".to_owned());
         let thread = thread.spawn(move || export.run()).map_err(failed)?;
-        Ok((Self(Arc::clone(&shared)), RunningExporter { shared, thread: Some(thread) }))
+        Ok((tracer, RunningExporter { shared, thread: Some(thread) }))
     }
 
     /// Whether this task is one of those that are traced.
+    #[inline]
     pub fn takes(&self, task: TaskId) -> bool {
         let (low, sequence) = task.kept();
         sequence.0.wrapping_add(low).is_multiple_of(self.0.one_in.get())
@@ -61,8 +66,24 @@ impl Tracer {
     /// Hands a span to the exporter. Never waits: a span for which the queue has no room is dropped.
     pub fn push(&self, span: TaskSpan) {
         if self.0.queue.push(span).is_err() {
-            self.0.dropped.fetch_add(1, Ordering::Relaxed);
+            self.lost(1);
         }
+    }
+
+    /// Counts spans that were dropped before they were made.
+    pub fn lost(&self, spans: u64) {
+        self.0.dropped.fetch_add(spans, Ordering::Relaxed);
+    }
+
+    /// Lets the exporter's thread ask for spans whenever it looks at its queue, and once more at the end. For
+    /// a thread that has no time to make its spans itself.
+    pub fn ask(&self, source: impl FnMut(&Self) + Send + 'static) {
+        let (mut source, shared) = (source, Arc::downgrade(&self.0));
+        self.0.sources.add(Box::new(move || {
+            if let Some(shared) = shared.upgrade() {
+                source(&Self(shared));
+            }
+        }));
     }
 
     /// What gives the counts of spans to Prometheus.
@@ -93,7 +114,7 @@ pub struct RunningExporter {
 
 impl Drop for RunningExporter {
     fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::Release);
+        self.shared.ended.get_or_init(Instant::now);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             // A panic of the exporter is in the log; spans are lost, and nothing else.

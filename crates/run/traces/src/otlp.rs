@@ -26,6 +26,13 @@ pub(crate) struct PartialSuccess {
     pub(crate) why: String,
 }
 
+/// What a collector answers that takes nothing.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ExportRefusal {
+    #[prost(string, tag = "2")]
+    pub(crate) message: String,
+}
+
 #[derive(Clone, PartialEq, Message)]
 struct ResourceSpans {
     #[prost(message, optional, tag = "1")]

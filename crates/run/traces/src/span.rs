@@ -52,7 +52,7 @@ const fn mixed(seed: u64) -> u64 {
 pub enum SpanKind {
     /// A part of another span.
     Internal,
-    /// The worker's side of a task.
+    /// The switch's or the worker's side of a task.
     Server,
     /// The client's side of a task.
     Client,

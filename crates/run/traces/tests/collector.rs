@@ -19,7 +19,7 @@ fn task(sequence: u32) -> TaskId {
 }
 
 fn tracer(at: impl std::fmt::Display, one_in: u32) -> (Tracer, RunningExporter) {
-    let endpoint = TraceEndpoint::found(Some(&format!("http://{at}"))).expect("an address");
+    let endpoint = TraceEndpoint::found(Some(&format!("http://{at}")), None).expect("an address");
     Tracer::start(endpoint, NonZeroU32::new(one_in).expect("some"), "worker w-1").expect("a thread")
 }
 

@@ -9,6 +9,7 @@ mod policies;
 mod program;
 mod rack;
 mod tiers;
+mod traces;
 mod wire;
 
 use program::CountedPart::{First, Second};
@@ -87,6 +88,9 @@ pub(crate) const ALL: &[Case] = &[
     case("driver 8 B token first", "task", driver::TASKS, |n| driver::count(n, 8, true)),
     case("driver 8 B task first", "task", driver::TASKS, |n| driver::count(n, 8, false)),
     case("driver 640 B task first", "task", driver::TASKS, |n| driver::count(n, 640, false)),
+    case("driver 8 B task first, one in 1000 traced", "task", driver::TASKS, |n| driver::traced(n, 1_000)),
+    case("driver 8 B task first, each traced", "task", driver::TASKS, |n| driver::traced(n, 1)),
+    case("spans of a traced task", "task", REPEATS, traces::spans),
     case("worker DISPATCH to REPLY and TOKEN", "task", REPEATS, ends::worker_task),
     case("metrics of a worker", "task", REPEATS, metrics::worker),
     case("metrics of a client", "task", REPEATS, metrics::client),

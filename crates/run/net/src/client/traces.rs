@@ -55,6 +55,9 @@ impl ClientTraces {
         let Some(tracer) = self.tracer.as_ref().filter(|tracer| tracer.takes(task)) else { return };
         let Some(sent) = self.under_way.remove(&task) else { return };
         let (trace, clock) = (TraceId::of(task), Clock::start());
+        // A reply that comes while the socket is read counts as received before that, so before parts of the
+        // task ended elsewhere.
+        let told = if matches!(outcome, Outcome::Reply(_)) { clock.now() } else { at };
         if let Outcome::Reply(reply) = outcome {
             for span in parts(trace, &clock, &sent.at, reply, at) {
                 tracer.push(span);
@@ -74,7 +77,7 @@ impl ClientTraces {
             name: "task",
             kind: SpanKind::Client,
             from_ns: unix(submitted),
-            to_ns: unix(at),
+            to_ns: unix(told),
             attributes,
             events: sent.at.iter().map(|at| (unix(*at), "attempt sent")).collect(),
             failure,

@@ -76,6 +76,12 @@ impl Inbox {
         self.ready.is_empty()
     }
 
+    /// When the last batch was asked for. A datagram that came since counts as received then.
+    #[inline]
+    pub fn asked_at(&self) -> Nanos {
+        self.taken
+    }
+
     /// A datagram of the last batch.
     ///
     /// # Panics

@@ -1,5 +1,6 @@
 //! The certificates that servers and callers show each other, and which ones they trust.
 
+mod calling;
 mod ending;
 mod pem;
 mod pinned;
@@ -20,6 +21,7 @@ use webpki::EndEntityCert;
 
 use super::caller::Caller;
 use crate::RpcError;
+pub use calling::CallerTls;
 pub use ending::{ENDS_SOON, end_of, end_text, end_text_at};
 pub(crate) use pem::Pem;
 use pinned::{ClientVerifier, ServerVerifier};

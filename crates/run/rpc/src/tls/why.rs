@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use tokio_rustls::rustls::{self, CertificateError};
+use tokio_rustls::rustls::{self, AlertDescription, CertificateError};
 
 use super::pem::VERSION_1;
 use super::pinned::is_authority_as_end;
@@ -41,6 +41,24 @@ pub(super) fn of(error: &rustls::Error) -> String {
             "the key does not belong to the certificate: give the two that were made together".to_owned()
         }
         rustls::Error::NoCertificatesPresented => "it shows no certificate".to_owned(),
+        other => format!("TLS failed: {other}"),
+    }
+}
+
+/// A sentence about a TLS error with a service that is not a rack's. `authority` is the flag that names whom
+/// to trust, `identity` the one that names what is shown.
+pub fn of_other_service(error: &rustls::Error, authority: &str, identity: &str) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(why) => certificate(why, authority),
+        rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            format!("it asks for a certificate: give yours, and its key, with {identity}")
+        }
+        rustls::Error::AlertReceived(alert) => {
+            format!("it ended the TLS handshake ({alert:?}): its log says why")
+        }
+        rustls::Error::InvalidMessage(_) => {
+            "it does not speak TLS: start it with TLS, or write its address with http://".to_owned()
+        }
         other => format!("TLS failed: {other}"),
     }
 }
@@ -155,8 +173,6 @@ pub fn is_of_certificate(error: &rustls::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tokio_rustls::rustls::AlertDescription;
-
     use super::*;
 
     #[test]

@@ -8,6 +8,7 @@ use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::tables::Feed;
 
+use sluice_net::traces::Tracer;
 use sluice_net::udp::{DATAGRAM_BYTES, Waiting};
 use sluice_netem::FaultPlan;
 
@@ -40,6 +41,8 @@ pub struct SwitchConfig {
     pub core: Option<usize>,
     /// The injected faults.
     pub faults: FaultPlan,
+    /// Takes the spans of traced tasks; without it none is traced.
+    pub traces: Option<Tracer>,
 }
 
 /// The place of a switch among others.
@@ -68,6 +71,7 @@ impl SwitchConfig {
             waiting: Waiting::Adaptive,
             core: None,
             faults: FaultPlan::none(),
+            traces: None,
         }
     }
 

@@ -19,6 +19,7 @@ mod mailbox;
 mod metrics;
 mod plane;
 mod slab;
+mod traces;
 mod writes;
 
 use std::net::SocketAddr;
@@ -193,6 +194,9 @@ impl SwitchDriver {
         outbox.flush();
         self.plane.tally.socket(&self.socket.counts());
         self.plane.tally.publish(self.plane.program.refusals(), &self.handle.counters);
+        if let Some(traces) = &mut self.plane.traces {
+            traces.hand_over();
+        }
         if !self.plane.takes_tasks {
             self.handle.end.rests.store(self.plane.rests(), Ordering::Relaxed);
         }

@@ -14,6 +14,7 @@ use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place,
 use super::config::{SwitchConfig, SwitchPlace};
 use super::counters::{Count, Tally};
 use super::slab::Slab;
+use super::traces::SwitchTraces;
 use super::writes::Writes;
 use lag::{Lag, Lagging};
 
@@ -25,6 +26,8 @@ const CLIENT_SETS: usize = 1 << 12;
 pub(super) struct Plane {
     pub(super) program: Box<dyn Program>,
     pub(super) tally: Tally,
+    /// What is noted of traced tasks, if any are traced.
+    pub(super) traces: Option<SwitchTraces>,
     /// Whether new tasks are taken; they are not while the switch drains.
     pub(super) takes_tasks: bool,
     slab: Slab,
@@ -56,6 +59,10 @@ impl Plane {
         Self {
             program: config.build(),
             tally: Tally::new(),
+            traces: config
+                .traces
+                .clone()
+                .map(|tracer| SwitchTraces::new(tracer, matches!(config.place, SwitchPlace::Spine(_)))),
             takes_tasks: true,
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),
@@ -102,18 +109,22 @@ impl Plane {
     pub(super) fn batch(&mut self, now: Nanos, inbox: &Inbox, outbox: &mut Outbox) {
         let rounds = self.again.len();
         self.tally.add(Count::Batches);
+        if let Some(traces) = &mut self.traces {
+            traces.begin(inbox.asked_at());
+        }
         for index in 0..inbox.len() {
             let (from, bytes) = self.unwrapped(inbox.unstamped(index));
             match parse(bytes) {
                 Err(reason) => match self.writes.nak(from, bytes) {
                     Some(nak) => {
                         let verdict = self.program.pass(now, nak);
+                        self.trace_departure(now, &verdict);
                         self.settle(now, verdict, None, outbox);
                     }
                     None => self.tally.malformed(reason),
                 },
-                Ok((Packet::Submit(_) | Packet::Job(_), _)) if !self.takes_tasks => {
-                    self.tally.add(Count::NotTaken);
+                Ok((packet @ (Packet::Submit(_) | Packet::Job(_)), _)) if !self.takes_tasks => {
+                    self.keep_out(Count::NotTaken, (inbox.received_at(index), now), &packet);
                 }
                 Ok((packet, body)) if self.lag.is_none() => {
                     let ages = matches!(packet, Packet::Submit(_) | Packet::Dispatch(_) | Packet::Job(_));
@@ -121,8 +132,9 @@ impl Plane {
                     self.arrive(now, late, from, packet, body, outbox);
                 }
                 Ok((packet, body)) => {
-                    if !self.lag.hold(inbox.received_at(index), from, packet, body) {
-                        self.tally.add(Count::HeldOverrun);
+                    let received = inbox.received_at(index);
+                    if !self.lag.hold(received, from, packet, body) {
+                        self.keep_out(Count::HeldOverrun, (received, now), &packet);
                     }
                 }
             }
@@ -150,9 +162,24 @@ impl Plane {
         self.send_to_spine(now, outbox);
         if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
             let verdict = self.program.pass(now, Arrival::Control(sweep));
+            self.trace_departure(now, &verdict);
             self.settle(now, verdict, None, outbox);
         }
         answer
+    }
+
+    /// Counts a packet that does not pass.
+    fn keep_out(&mut self, why: Count, (received, now): (Nanos, Nanos), packet: &Packet) {
+        self.tally.add(why);
+        if let Some(traces) = &mut self.traces {
+            traces.kept_out(received, now, packet, why.name());
+        }
+    }
+
+    fn trace_departure(&mut self, now: Nanos, verdict: &Verdict) {
+        if let Some(traces) = &mut self.traces {
+            traces.passed(now, None, verdict);
+        }
     }
 
     /// A packet's first pass, at the time `now`. Before it the packet spent `late` in the socket, which
@@ -189,7 +216,12 @@ impl Plane {
             Packet::Reply(_) => long = Some(LongPayload { cell: Handle::NONE, outside: Some(body) }),
             _ => {}
         }
+        // Before the pass, so that the packet need not be kept for this.
+        let entering = self.traces.as_ref().and_then(|traces| traces.entering(&packet));
         let verdict = self.program.pass(now, Arrival::Wire { from, packet, room });
+        if let Some(traces) = &mut self.traces {
+            traces.arrived(now - late, now, entering, &verdict);
+        }
         if let (Some((task, at)), Some(clients)) = (handed_down, &mut self.clients) {
             clients.handed_down(&verdict, task, at);
         }
@@ -211,7 +243,11 @@ impl Plane {
     /// A later pass.
     fn round(&mut self, now: Nanos, again: Circulating, outbox: &mut Outbox) {
         let long = waiting(again.payload());
+        let entering = self.traces.as_ref().and_then(|traces| traces.entering_again(&again.cargo));
         let verdict = self.program.pass(now, Arrival::Round(again));
+        if let Some(traces) = &mut self.traces {
+            traces.passed(now, entering, &verdict);
+        }
         self.settle(now, verdict, long, outbox);
         self.send_to_spine(now, outbox);
     }

@@ -29,16 +29,18 @@ pub(crate) fn receive(listener: TcpListener, answers: &[&'static str]) -> Receiv
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0] };
-            let Some(taken) = take(stream, answer) else { continue };
+            let Some((taken, mut stream)) = take(stream) else { continue };
+            // Before the answer: whoever got it finds here what was sent.
             if send.send(taken).is_err() {
                 return;
             }
+            stream.write_all(answer.as_bytes()).ok();
         }
     });
     received
 }
 
-fn take(stream: TcpStream, answer: &str) -> Option<TakenRequest> {
+fn take(stream: TcpStream) -> Option<(TakenRequest, TcpStream)> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -50,9 +52,8 @@ fn take(stream: TcpStream, answer: &str) -> Option<TakenRequest> {
         head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
     let mut body = vec![0; length?];
     reader.read_exact(&mut body).ok()?;
-    reader.get_mut().write_all(answer.as_bytes()).ok()?;
     let request = ExportTraceServiceRequest::decode(&body[..]).expect("what OTLP says");
-    Some(TakenRequest { head, request })
+    Some((TakenRequest { head, request }, reader.into_inner()))
 }
 
 /// An answer that takes all.

@@ -14,6 +14,7 @@ use sluice_launcher::parent;
 use sluice_net::first::FirstPacket;
 use sluice_net::metrics::MetricsOutlets;
 use sluice_net::program::{CONTROLLER_DEFAULT, read_anew_on_hangup};
+use sluice_net::traces::{RunningExporter, Tracer};
 use sluice_net::udp::Waiting;
 use sluice_netem::FaultPlan;
 use sluice_report::table::Table;
@@ -81,15 +82,18 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
     let metrics =
         MetricsOutlets::bind(role::metrics(args, &plan, role), args.metrics.report_metrics.as_deref())?;
     let metrics_at = metrics.local();
+    let mut tracer = None;
+    let _traced = traces(args, &plan, &mut tracer)?;
     let mut state = StateFolder::open(role::state(args, &plan, role))?;
-    let (driver, epoch) = driver(args, &plan, role, &mut state)?;
+    let (driver, epoch) = driver(args, &plan, role, &mut state, tracer.clone())?;
     let handle = driver.handle();
     let serving = serve(args, &plan, role, &handle, state)?;
     let server = serving.server();
     print_addresses(args, (epoch, metrics_at), &plan, &handle, server)?;
     let _told = announce(args, &plan, role, server);
     let switching = driver.spawn()?;
-    let sources = [handle.counters().metrics()].into_iter().chain(server.metrics()).collect();
+    let traces = tracer.iter().map(Tracer::source);
+    let sources = [handle.counters().metrics()].into_iter().chain(server.metrics()).chain(traces).collect();
     let _metrics = metrics.serve(sources)?;
     let ready = ReadyService::tell();
     while !stop.is_asked() && !switching.is_finished() && server.is_running() {
@@ -113,6 +117,15 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+/// Starts what sends the spans of traced tasks, if the flags ask for that.
+fn traces(args: &SwitchArgs, plan: &Plan, to: &mut Option<Tracer>) -> Outcome<Option<RunningExporter>> {
+    if args.traces.trace_one_in.is_some() && plan.switch.io != Io::Udp {
+        let why = "--trace-one-in: only a switch on a socket writes spans; leave it out, or take --io udp";
+        return Err(Failure::bad_input(why));
+    }
+    Ok(args.traces.start(&role::process(args), to)?)
 }
 
 /// Lets the tasks leave that are in the switch, for as long as the flags allow. A leaf first tells its spine.
@@ -159,6 +172,7 @@ fn driver(
     plan: &Plan,
     role: SwitchRole,
     state: &mut StateFolder,
+    traces: Option<Tracer>,
 ) -> Outcome<(Driver, Epoch)> {
     if args.p4runtime.is_some() && plan.switch.io != Io::Bmv2 {
         return Err(Failure::bad_input("--p4runtime names a BMv2 that runs already: add --io bmv2"));
@@ -181,7 +195,8 @@ fn driver(
         return Err(Failure::bad_input(why));
     }
     let (epoch, term) = (state.next_epoch()?, state.term()?);
-    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(args, plan, role, (epoch, term))?)?)), epoch))
+    let config = SwitchConfig { traces, ..config(args, plan, role, (epoch, term))? };
+    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config)?)), epoch))
 }
 
 fn config(
