@@ -26,7 +26,7 @@ const EPOCH: Epoch = Epoch(1);
 const KEY: Key = Key(2);
 const GENERATION: Generation = Generation(0);
 /// How long what was sent may be on its way.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A switch whose spans a receiver takes, and the two ends of its tasks.
 struct TracedSwitch {
