@@ -299,9 +299,11 @@ fn a_standby_is_no_alert_and_all_tell_of_a_switch_that_stands_still() {
     }
     let all = format!("{one},{other}");
     let text = stdout(&sluice(folder.path(), &["status", "--controller", &all]));
-    for part in
-        ["standby, who leads is not known", "no controller leads now\nwhat is wrong:", "(switch-lost)"]
-    {
+    for part in [
+        "standby, the switch does not say who leads: ",
+        "no controller leads now\nwhat is wrong:",
+        "(switch-lost)",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     kill_process(Pid::from_child(&switch.0), Signal::CONT).expect("it lives");

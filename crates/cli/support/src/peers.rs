@@ -72,6 +72,8 @@ pub fn rate(recent: &RecentWork) -> Option<f64> {
 
 /// The work of a worker over the last seconds; for a leaf, of one of its workers on average.
 struct WorkerActivity {
+    /// How long ago these seconds ended: with the worker's last renewal.
+    ended_ago_ns: f64,
     tasks: f64,
     span_ns: f64,
     service_ns: f64,
@@ -83,6 +85,7 @@ impl WorkerActivity {
     fn of(worker: &WorkerStatus) -> Option<Self> {
         let recent = worker.recent.as_ref().filter(|recent| recent.span_ns > 0)?;
         (worker.phase() == WorkerPhase::Open).then(|| Self {
+            ended_ago_ns: worker.renewed_ago_ns as f64,
             tasks: f64::from(recent.tasks) / f64::from(worker.workers.max(1)),
             span_ns: recent.span_ns as f64,
             service_ns: recent.service_ns as f64,
@@ -93,6 +96,14 @@ impl WorkerActivity {
 
     fn per_s(&self) -> f64 {
         self.tasks * 1e9 / self.span_ns
+    }
+
+    /// The tasks per second that this worker certainly had in the time of another one, which renewed earlier
+    /// or later: a load may have begun or ended between both, and filled the rest.
+    fn per_s_beside(&self, other: &Self) -> f64 {
+        let apart_ns = (self.ended_ago_ns - other.ended_ago_ns).abs();
+        let elsewhere = if self.service_ns > 0.0 { apart_ns / self.service_ns } else { 0.0 };
+        (self.tasks - elsewhere).max(0.0) * 1e9 / self.span_ns
     }
 
     /// How many tasks are in a phase of this length on average (Little's law).
@@ -116,7 +127,10 @@ fn compared(own: &WorkerActivity, peers: &[WorkerActivity]) -> Option<PeerDiffer
         let more = own.at_once(own.wait_ns - others);
         is_known && own.wait_ns >= WAIT_FACTOR * others && more >= TASKS_MORE
     });
-    let rate = median(WorkerActivity::per_s, &all).filter(|others| {
+    let rate = median(WorkerActivity::per_s, &all).filter(|_| {
+        let mut certain: Vec<f64> = peers.iter().map(|peer| peer.per_s_beside(own)).collect();
+        certain.sort_by(f64::total_cmp);
+        let others = certain.get(certain.len() / 2).copied().unwrap_or_default();
         let expected = others * own.span_ns / 1e9;
         own.tasks <= FEW * expected && expected - own.tasks > ERRORS_MIN * expected.sqrt()
     });
@@ -228,6 +242,19 @@ mod tests {
         assert_eq!(found(vec![leaf("a", 2, 500), leaf("b", 22, 500), leaf("c", 5, 500)]), [None; 3]);
         let found = found(vec![leaf("a", 2, 500), leaf("b", 22, 50), leaf("c", 5, 500)]);
         assert_eq!(found[1].and_then(|apart| apart.rate), Some((10.0, 100.0)));
+    }
+
+    #[test]
+    fn who_renewed_before_a_load_began_or_after_it_ended_is_not_slow() {
+        // A load of 150 tasks a second and worker; one renewed two seconds before the other.
+        let seen = |name: &str, tasks: u32, ago_ms: u64| WorkerStatus {
+            renewed_ago_ns: ago_ms * MS,
+            ..worker(name, tasks, 3 * MS, MS, 0)
+        };
+        assert_eq!(found(vec![seen("a", 24, 2_100), seen("b", 314, 100)]), [None; 2], "it began");
+        assert_eq!(found(vec![seen("a", 100, 2_100), seen("b", 0, 100)]), [None; 2], "it ended");
+        let slow = found(vec![seen("a", 24, 400), seen("b", 750, 100)]);
+        assert_eq!(slow[0].and_then(|apart| apart.rate), Some((4.8, 150.0)));
     }
 
     #[test]

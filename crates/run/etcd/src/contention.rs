@@ -19,18 +19,33 @@ pub(crate) struct Contention {
     shared: Arc<Shared>,
     at: String,
     on_lead: OnLead,
-    /// None after a call failed: certificates may be new, or a member may stand still.
+    /// None after a call failed: the next one goes to the next member, with the certificates of then.
     session: Option<EtcdSession>,
+    /// The member that is called.
+    member: usize,
     lease: Option<i64>,
     /// The revision of the leader's key as long as it is this process's.
     revision: Option<i64>,
     /// What was wrong last, as logged.
     wrong: Option<String>,
+    /// Why places of hosts are not stored, as logged.
+    unstored: Option<String>,
 }
 
 impl Contention {
     pub(crate) fn new(options: EtcdOptions, shared: Arc<Shared>, at: String, on_lead: OnLead) -> Self {
-        Self { options, shared, at, on_lead, session: None, lease: None, revision: None, wrong: None }
+        Self {
+            options,
+            shared,
+            at,
+            on_lead,
+            session: None,
+            member: 0,
+            lease: None,
+            revision: None,
+            wrong: None,
+            unstored: None,
+        }
     }
 
     pub(crate) async fn run(mut self) {
@@ -43,15 +58,31 @@ impl Contention {
                 let often = if self.revision.is_some() { RENEWALS_PER_LEASE } else { ASKS_PER_LEASE };
                 next = Instant::now() + self.options.lease() / often;
             }
-            if let Err(why) = self.store().await {
-                self.note(Err(why));
-            }
+            // What could not be stored is tried again, at another member.
+            self.store().await;
         }
         Box::pin(self.end()).await;
     }
 
-    /// Asks who leads, and tells the controllers.
+    /// Asks one member after the other who leads, until one answers, and tells the controllers.
     async fn look(&mut self) -> Result<(), String> {
+        let mut answer = Ok(());
+        for _ in &self.options.endpoints.clone() {
+            answer = self.look_at_member().await;
+            if answer.is_ok() {
+                break;
+            }
+            self.turn();
+        }
+        answer
+    }
+
+    /// The next call goes to the next member.
+    fn turn(&mut self) {
+        (self.session, self.member) = (None, self.member + 1);
+    }
+
+    async fn look_at_member(&mut self) -> Result<(), String> {
         let asked = Instant::now();
         let seconds = i64::try_from(self.options.lease().as_secs()).unwrap_or(i64::MAX);
         let mut lease = self.lease;
@@ -84,25 +115,28 @@ impl Contention {
     }
 
     /// Stores what has to be stored.
-    async fn store(&mut self) -> Result<(), String> {
+    async fn store(&mut self) {
         let moves = self.shared.take_moves();
-        let Some(revision) = self.revision.filter(|_| !moves.is_empty()) else { return Ok(()) };
+        let Some(revision) = self.revision.filter(|_| !moves.is_empty()) else { return };
         let stored = match self.session().await {
             Ok(session) => session.store(revision, &moves).await,
             Err(why) => Err(why),
         };
-        if stored.is_err() {
-            // Writing it again changes nothing.
-            self.shared.put_back(moves);
-        }
         // Whether this process leads still, the next look says.
-        stored.map(|_| ())
+        let Err(why) = stored else { return self.unstored = None };
+        // Writing it again changes nothing.
+        self.shared.put_back(moves);
+        self.turn();
+        if self.unstored.as_ref() != Some(&why) {
+            sluice_log::log!(EtcdUnstored, why, "etcd does not store where hosts are: {why}; trying again");
+            self.unstored = Some(why);
+        }
     }
 
     async fn session(&mut self) -> Result<&mut EtcdSession, String> {
         let session = match self.session.take() {
             Some(session) => session,
-            None => EtcdSession::open(&self.options).await?,
+            None => EtcdSession::open(&self.options, self.member).await?,
         };
         Ok(self.session.insert(session))
     }
@@ -116,7 +150,6 @@ impl Contention {
                 }
             }
             Err(why) => {
-                self.session = None;
                 self.shared.is_lost(&why);
                 if self.wrong.as_ref() != Some(&why) {
                     let leads = if self.revision.is_some() {

@@ -75,13 +75,15 @@ impl Etcd {
 /// Waits until etcd answers.
 async fn answers(options: &EtcdOptions) -> Result<(), String> {
     let began = Instant::now();
+    let mut member = 0;
     loop {
-        let answer = async { EtcdSession::open(options).await?.load().await };
+        let answer = async { EtcdSession::open(options, member).await?.load().await };
         match Box::pin(answer).await {
             Ok(_) => return Ok(()),
             Err(why) if began.elapsed() >= START_PATIENCE => return Err(why),
             Err(_) => sleep(START_PAUSE).await,
         }
+        member += 1;
     }
 }
 

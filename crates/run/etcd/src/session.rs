@@ -48,9 +48,12 @@ struct StoredHost {
 }
 
 impl EtcdSession {
-    pub(crate) async fn open(options: &EtcdOptions) -> Result<Self, String> {
+    /// A connection to one member. etcd-client would spread the calls over all members, also over one that
+    /// does not answer.
+    pub(crate) async fn open(options: &EtcdOptions, member: usize) -> Result<Self, String> {
         let connect = options.connect_options()?;
-        let client = Client::connect(&options.endpoints, Some(connect)).await.map_err(|why| said(&why))?;
+        let at = &options.endpoints[member % options.endpoints.len()];
+        let client = Client::connect([at], Some(connect)).await.map_err(|why| said(&why))?;
         Ok(Self { client, prefix: options.prefix(), patience: options.patience() })
     }
 

@@ -72,6 +72,7 @@ events! {
     LeaseHeld: INFO, Own, "lease-held", "Controller above spines: etcd grants it the lead.";
     LeaseLost: WARN, Own, "lease-lost", "Controller above spines: etcd granted the lead to another one.";
     EtcdLost: WARN, Own, "etcd-lost", "Controller above spines: etcd does not answer; asked on.";
+    EtcdUnstored: WARN, Own, "etcd-unstored", "Controller above spines: etcd does not store where hosts are.";
     EtcdBack: INFO, Own, "etcd-back", "Controller above spines: etcd answers again.";
     SwitchLost: WARN, Own, "switch-lost", "Controller: why the switch cannot be reached.";
     AgentJudged: INFO, Own, "agent-judged", "Controller: what an agent found about its server's workers.";
