@@ -108,7 +108,10 @@ fn a_status_ends_and_names_the_switch_that_stands_still() {
     let all = rack.all();
     let [first, second] = [0, 1].map(|controller| rack.controllers[controller].0.as_str());
     for (asked, parts) in [
-        (all.as_str(), &["no controller leads now", "wrong: the switch does not tell", "(switch-lost)"][..]),
+        (
+            all.as_str(),
+            &["no controller leads now", "wrong: the controller cannot use its switch", "(switch-lost)"][..],
+        ),
         (first, &["standby, the switch does not say who leads: ", "(switch-lost)"]),
         (second, &["standby, the switch does not say who leads: ", "(switch-lost)"]),
         (&control, &["down", "wrong: the controller cannot use its switch", "(switch-lost)"]),
