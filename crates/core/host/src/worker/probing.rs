@@ -34,9 +34,9 @@ pub(super) struct Probing {
     believed: Nonce,
     doublings: u8,
     unanswered: u8,
-    /// When the first of the PROBEs without an answer left, and whether there was another.
-    unanswered_since: Nanos,
-    asked_again: bool,
+    /// When the first of the PROBEs without an answer left, as 32 bits tell it: the lowest says whether there
+    /// was another, the others count ms.
+    unanswered_since: u32,
     timing: bool,
     /// Whether an answer said that all tokens are parked and none was sent since.
     confirmed: bool,
@@ -158,10 +158,7 @@ impl Probing {
         self.confirmed = false;
         self.due = now + self.patience(settings);
         self.overdue = now + self.longest_busy(settings);
-        self.asked_again = self.unanswered > 0;
-        if !self.asked_again {
-            self.unanswered_since = now;
-        }
+        self.unanswered_since = if self.unanswered > 0 { self.unanswered_since | 1 } else { ms_above(now) };
         let in_doubt = self.unanswered >= UNANSWERED_MAX;
         self.unanswered = if in_doubt { 1 } else { self.unanswered + 1 };
         in_doubt
@@ -169,8 +166,9 @@ impl Probing {
 
     /// For how long PROBEs have gone without an answer; zero while it is one at most, which may come yet.
     pub(super) fn unanswered_for(&self, now: Nanos) -> Nanos {
-        let is_silent = self.unanswered > 0 && self.asked_again;
-        if is_silent { now.since(self.unanswered_since) } else { Nanos(0) }
+        let is_silent = self.unanswered > 0 && self.unanswered_since & 1 == 1;
+        let ms = ms_above(now).wrapping_sub(self.unanswered_since & !1) / 2;
+        if is_silent { Nanos::from_millis(ms.into()) } else { Nanos(0) }
     }
 
     /// How long silence lasts before the next PROBE.
@@ -185,6 +183,11 @@ impl Probing {
     fn longest_busy(&self, settings: &WorkerSettings) -> Nanos {
         settings.probe_max_busy.max(self.round_trip(settings).times(2)).max(Nanos(1))
     }
+}
+
+/// A time in milliseconds, above a bit that is free.
+const fn ms_above(at: Nanos) -> u32 {
+    (at.0 / 1_000_000 * 2) as u32
 }
 
 #[cfg(test)]
