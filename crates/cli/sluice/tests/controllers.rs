@@ -44,7 +44,7 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     thread::sleep(Duration::from_secs(1));
     drop(rack.controllers.remove(first));
     assert_eq!(rack.controllers[rack.leader()].0, other_at);
-    rack.lost_nothing(load);
+    rack.page.lost_nothing(load);
     let text = stdout(&rack.asked(&["status"]));
     assert!(text.contains(&format!("controller http://{first_at}: dead: ")), "{text}");
 
@@ -60,7 +60,7 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     rack.signal(0, Signal::CONT);
     rack.waits(&other_at);
     rack.is_in_order(&first_at);
-    rack.lost_nothing(load);
+    rack.page.lost_nothing(load);
 
     // The leader is asked to end: the other one need not wait for its lease.
     let load = rack.load();
@@ -68,7 +68,7 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     terminate(&leader.0);
     assert_eq!(leader.0.wait().expect("it ends").code(), Some(0));
     assert_eq!(rack.controllers[rack.leader()].0, other_at);
-    rack.lost_nothing(load);
+    rack.page.lost_nothing(load);
     let moved = rack.asked(&["move", "w-1", "work"]);
     assert_eq!(moved.status.code(), Some(0), "{}", stderr(&moved));
     for other in rack.others.into_iter().rev() {

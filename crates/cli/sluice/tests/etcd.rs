@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::controlled::role;
 use common::page_rack::PageRack;
 use common::{Running, command, free_tcp, json, sluice, stderr};
 use rustix::process::{Pid, Signal, kill_process};
@@ -121,14 +122,6 @@ impl Datacenter {
         started.expect("it starts")
     }
 
-    /// Checks that a load got a reply to each task.
-    fn lost_nothing(&self, load: Child) {
-        let said = load.wait_with_output().expect("it ends");
-        let tasks = &json(&said)["tasks"];
-        assert!(tasks["sent"].as_u64() > Some(0), "{}\n{}", stderr(&said), self.page.logs());
-        assert_eq!(tasks["sent"], tasks["replied"], "{tasks}\n{}", self.page.logs());
-    }
-
     fn signal(&self, controller: usize, signal: Signal) {
         let running = self.controllers[controller].as_ref().expect("it runs");
         kill_process(Pid::from_child(&running.0), signal).expect("it lives");
@@ -165,10 +158,6 @@ fn etcd(page: &PageRack, tls: &[&str]) -> Option<Running> {
     Some(running)
 }
 
-fn role(status: &Value) -> &str {
-    status["standing"]["role"].as_str().expect("every controller says it")
-}
-
 #[test]
 fn controllers_above_spines_and_etcd_die_under_load_and_nothing_is_lost() {
     let Some(mut all) = Datacenter::start() else { return };
@@ -185,7 +174,7 @@ fn controllers_above_spines_and_etcd_die_under_load_and_nothing_is_lost() {
     let load = all.load();
     drop(all.controllers[first].take());
     all.leads(other);
-    all.lost_nothing(load);
+    all.page.lost_nothing(load);
 
     // A new one waits. Then the leader stands still, and goes on as a standby.
     all.start_controller(first);
@@ -195,7 +184,7 @@ fn controllers_above_spines_and_etcd_die_under_load_and_nothing_is_lost() {
     all.leads(first);
     all.signal(other, Signal::CONT);
     all.waits(other);
-    all.lost_nothing(load);
+    all.page.lost_nothing(load);
 
     // etcd is killed and comes back with what it stored. Meanwhile nobody leads, and tasks go on.
     let load = all.load();
@@ -205,13 +194,13 @@ fn controllers_above_spines_and_etcd_die_under_load_and_nothing_is_lost() {
     all.waits(other);
     all.etcd = etcd(&all.page, &[]).expect("it was here before");
     let leader = all.leader();
-    all.lost_nothing(load);
+    all.page.lost_nothing(load);
 
     // The leader is asked to end.
     let load = all.load();
     all.controllers[leader].take().expect("it runs").ends_well();
     all.leads(1 - leader);
-    all.lost_nothing(load);
+    all.page.lost_nothing(load);
     for running in all.others.into_iter().rev() {
         running.ends_well();
     }

@@ -35,7 +35,7 @@ fn a_leader_that_is_cut_off_from_the_switch_is_followed_and_is_a_standby_after_t
         rack.relays[leader].cut(Cut::None);
         // It hears of the new leader, and the new leader stays.
         rack.follows(at, next_at);
-        rack.lost_nothing(load);
+        rack.page.lost_nothing(load);
         assert_eq!(rack.leader(), 1 - leader, "{cut:?}: {}", rack.page.logs());
         leader = 1 - leader;
     }
@@ -56,7 +56,7 @@ fn a_standby_that_is_cut_off_does_not_lead_and_a_leader_that_both_lost_comes_bac
     // Nobody leads. The switch serves the hosts that it knows.
     rack.relays[leader].cut(Cut::Silent);
     rack.waits(at);
-    rack.lost_nothing(load);
+    rack.page.lost_nothing(load);
     for relay in &rack.relays {
         relay.cut(Cut::None);
     }
@@ -79,7 +79,7 @@ fn a_switch_that_stands_still_and_goes_on_has_one_leader_and_loses_nothing() {
         kill_process(switch, Signal::CONT).expect("it lives");
         let leader = rack.leader();
         rack.follows(&rack.controllers[1 - leader].0, &rack.controllers[leader].0);
-        rack.lost_nothing(load);
+        rack.page.lost_nothing(load);
         assert_eq!(rack.leader(), leader, "{}", rack.page.logs());
         assert_eq!(self::generations(&rack, leader), generations, "a worker lost its registration");
     }

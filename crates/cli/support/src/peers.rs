@@ -113,27 +113,19 @@ impl WorkerActivity {
 }
 
 fn compared(own: &WorkerActivity, peers: &[WorkerActivity]) -> Option<PeerDifference> {
-    let median = |of: fn(&WorkerActivity) -> f64, among: &[&WorkerActivity]| {
-        let mut all: Vec<f64> = among.iter().map(|work| of(work)).collect();
-        all.sort_by(f64::total_cmp);
-        // The larger one of the two in the middle: a worker must be worse than both.
-        all.get(all.len() / 2).copied()
-    };
-    let all: Vec<&WorkerActivity> = peers.iter().collect();
-    let known: Vec<&WorkerActivity> = peers.iter().filter(|work| work.tasks >= TASKS_MIN).collect();
+    let known = || peers.iter().filter(|work| work.tasks >= TASKS_MIN);
     let is_known = own.tasks >= TASKS_MIN;
-    let service = median(|work| work.service_ns, &known).filter(|others| is_known && is_slow(own, *others));
-    let wait = median(|work| work.wait_ns, &known).filter(|others| {
+    let service = median(known().map(|work| work.service_ns));
+    let service = service.filter(|others| is_known && is_slow(own, *others));
+    let wait = median(known().map(|work| work.wait_ns)).filter(|others| {
         let more = own.at_once(own.wait_ns - others);
         is_known && own.wait_ns >= WAIT_FACTOR * others && more >= TASKS_MORE
     });
-    let rate = median(WorkerActivity::per_s, &all).filter(|_| {
-        let mut certain: Vec<f64> = peers.iter().map(|peer| peer.per_s_beside(own)).collect();
-        certain.sort_by(f64::total_cmp);
-        let others = certain.get(certain.len() / 2).copied().unwrap_or_default();
+    let certain = median(peers.iter().map(|peer| peer.per_s_beside(own))).filter(|others| {
         let expected = others * own.span_ns / 1e9;
         own.tasks <= FEW * expected && expected - own.tasks > ERRORS_MIN * expected.sqrt()
     });
+    let rate = certain.and_then(|_| median(peers.iter().map(WorkerActivity::per_s)));
     let apart = PeerDifference {
         peers: peers.len(),
         service: service.map(|others| (own.service_ns, others)),
@@ -141,6 +133,13 @@ fn compared(own: &WorkerActivity, peers: &[WorkerActivity]) -> Option<PeerDiffer
         rate: rate.map(|others| (own.per_s(), others)),
     };
     (apart != PeerDifference { peers: peers.len(), ..PeerDifference::default() }).then_some(apart)
+}
+
+/// The value in the middle; of two the larger one, since a worker must be worse than both.
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut all: Vec<f64> = values.collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied()
 }
 
 fn is_slow(own: &WorkerActivity, others_ns: f64) -> bool {

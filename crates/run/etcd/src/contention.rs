@@ -67,7 +67,7 @@ impl Contention {
     /// Asks one member after the other who leads, until one answers, and tells the controllers.
     async fn look(&mut self) -> Result<(), String> {
         let mut answer = Ok(());
-        for _ in &self.options.endpoints.clone() {
+        for _ in 0..self.options.endpoints.len() {
             answer = self.look_at_member().await;
             if answer.is_ok() {
                 break;

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Running, command, free_tcp};
+use super::{Running, command, free_tcp, json, stderr};
 
 pub(crate) struct PageRack {
     folder: tempfile::TempDir,
@@ -61,6 +61,14 @@ impl PageRack {
         let mut started = command(self.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
         started.stdout(Stdio::null()).stderr(log);
         Running(started.spawn().expect("it starts"))
+    }
+
+    /// Checks that a load that was started with `--json` got a reply to each task.
+    pub(crate) fn lost_nothing(&self, load: Child) {
+        let said = load.wait_with_output().expect("it ends");
+        let tasks = &json(&said)["tasks"];
+        assert!(tasks["sent"].as_u64() > Some(0), "{}\n{}", stderr(&said), self.logs());
+        assert_eq!(tasks["sent"], tasks["replied"], "{tasks}\n{}", self.logs());
     }
 
     /// What all processes logged.

@@ -121,17 +121,10 @@ fn parts(trace: TraceId, clock: &Clock, attempts: &[Nanos], reply: &TaskReply, a
         .map(|(part, (name, hop, length))| {
             let begin = from + hop;
             from = begin + length;
+            let times = (clock.to_realtime(begin), clock.to_realtime(from));
             TaskSpan {
-                trace,
-                id: trace.span(part),
-                parent: Some(trace.root()),
-                name,
-                kind: SpanKind::Internal,
-                from_ns: clock.to_realtime(begin),
-                to_ns: clock.to_realtime(from),
                 attributes: vec![("sluice.times", "length from the reply, place computed".into())],
-                events: Vec::new(),
-                failure: None,
+                ..TaskSpan::within(trace, (trace.span(part), trace.root()), name, times)
             }
         })
         .collect()

@@ -44,17 +44,9 @@ impl WorkerTraces {
             ServiceEnd::Failed => Some("failed"),
             ServiceEnd::Panicked => Some("panicked"),
         };
-        let span = |part, parent, name, (from, to)| TaskSpan {
-            trace,
-            id: own(part),
-            parent: Some(parent),
-            name,
-            kind: SpanKind::Internal,
-            from_ns: clock.to_realtime(from),
-            to_ns: clock.to_realtime(to),
-            attributes: Vec::new(),
-            events: Vec::new(),
-            failure: None,
+        let span = |part, parent, name, (from, to)| {
+            let times = (clock.to_realtime(from), clock.to_realtime(to));
+            TaskSpan::within(trace, (own(part), parent), name, times)
         };
         tracer.push(span(1, own(0), "wait", (times.arrived, times.started)));
         tracer.push(span(2, own(0), "run", (times.started, times.ended)));

@@ -43,8 +43,7 @@ pub(super) struct LeadHeard {
     answer: Result<LeadAnswer, Status>,
 }
 
-/// How much of a lease the switch's answer may take. If the controller holds etcd's lease it leads on without
-/// the answer.
+/// How much of etcd's lease a switch's answer may take: who holds the lease leads on without the answer.
 const PATIENCE_PER_LEASE: u64 = 8;
 
 impl LeadPart {
@@ -90,7 +89,7 @@ impl LeadPart {
         if self.contender.as_mut().is_some_and(|contender| contender.calls(now, controller)) {
             let (call, tell) = (LeadCall { term: controller.term(), ..self.own.clone() }, self.tell.clone());
             let mut source = self.source.clone();
-            let patience = Duration::from_nanos(call.lease.0 / PATIENCE_PER_LEASE);
+            let patience = self.patience();
             tokio::spawn(async move {
                 let late = |_| Err(Status::deadline_exceeded(""));
                 let answer = timeout(patience, source.lead(&call)).await.unwrap_or_else(late);
@@ -176,6 +175,13 @@ impl LeadPart {
                 None
             }
         }
+    }
+
+    /// How long an answer of the switch is waited for. What a rack's switch says late counts too: nothing
+    /// else renews the lead.
+    fn patience(&self) -> Duration {
+        let part = self.own.lease.0 / PATIENCE_PER_LEASE;
+        if self.etcd.is_some() { Duration::from_nanos(part) } else { Duration::MAX }
     }
 
     fn holds_lease(&self) -> bool {

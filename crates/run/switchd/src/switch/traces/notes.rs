@@ -4,6 +4,7 @@ use sluice_wire::{Attempt, Nanos, TaskId, TaskType, WorkerId};
 
 /// How many notes wait for the other thread at most.
 pub(super) const NOTES_MAX: usize = 1 << 14;
+
 /// Something that happened to an attempt of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TracedStep {

@@ -86,17 +86,9 @@ impl SwitchSpans {
     fn push(&self, tracer: &Tracer, clock: &Clock, inside: &TaskInside, left: &TracedStep) {
         let trace = TraceId::of(left.task);
         let own = |part| trace.span(OF_SWITCHES | inside.came.0.wrapping_mul(4).wrapping_add(part));
-        let span = |part, parent, name, from| TaskSpan {
-            trace,
-            id: own(part),
-            parent: Some(parent),
-            name,
-            kind: SpanKind::Internal,
-            from_ns: clock.to_realtime(from),
-            to_ns: clock.to_realtime(left.at),
-            attributes: Vec::new(),
-            events: Vec::new(),
-            failure: None,
+        let span = |part, parent, name, from| {
+            let times = (clock.to_realtime(from), clock.to_realtime(left.at));
+            TaskSpan::within(trace, (own(part), parent), name, times)
         };
         if let Some(since) = inside.waits_since {
             tracer.push(span(1, own(0), "queue", since));
