@@ -2,7 +2,7 @@
 # `make TARGET ROCKSDB_COMPILE=1` builds the bundled RocksDB instead of linking to the system's.
 # `make bench BLESS=1` makes the present instruction counts the bounds.
 
-.PHONY: help demo demo-xdp demo-bmv2 p4 test upgrade fresh bench decisions soak reproduce planted-bugs mutants versus pacer packages audit
+.PHONY: help demo demo-xdp demo-bmv2 p4 test upgrade fresh bench decisions soak reproduce planted-bugs mutants versus pacer packages book audit
 
 help:
 	@echo 'make demo    a rack on this machine: load; a worker, a server and the switch are killed; results in out/demo'
@@ -21,6 +21,7 @@ help:
 	@echo 'make versus  Rain against what stands in front of services today (nginx, SO_REUSEPORT), on one trace; eight minutes'
 	@echo 'make pacer   how late the pacer'\''s frames leave by each way of waiting, in a kernel with a fair queue that it starts as a process'
 	@echo 'make packages  a Debian package, a container image, an SBOM; tries each on a bare Debian tree, as root; files in out/packages'
+	@echo 'make book    all pages as a book, with the interfaces of each language; out/book/html/index.html'
 	@echo 'make audit   known vulnerabilities among the dependencies; needs the network'
 
 demo:
@@ -52,7 +53,7 @@ fresh:
 
 bench:
 	@scripts/setup
-	@scripts/bench
+	@scripts/bench $(PARTS)
 
 decisions:
 	@scripts/setup --xdp
@@ -86,6 +87,10 @@ pacer:
 packages:
 	@scripts/setup --packages
 	@scripts/packages $(PACKAGES)
+
+book:
+	@scripts/setup
+	@scripts/book
 
 audit:
 	@scripts/setup

@@ -9,7 +9,7 @@ import sys
 import tomllib
 import uuid
 
-PROGRAMS = ["sluice-cli", "sluice-rocksdb"]
+PROGRAMS = ["sluice-cli", "sluice-rocksdb", "sluice-c"]
 TARGET = "x86_64-unknown-linux-gnu"
 
 

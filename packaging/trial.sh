@@ -15,7 +15,7 @@ step() {
     else
         printf '  FAILED  %s\n' "$what"
         tail -n 25 "$logs/step.log"
-        inside journalctl --no-pager --lines 30 --unit 'sluice-*' || true
+        inside journalctl --no-pager --lines 30 --unit 'sluice-*' --unit etcd || true
         return 1
     fi
 }
@@ -177,6 +177,21 @@ has_a_page() {
     inside systemctl start sluice-dashboard
     until_true 60 page_shows_the_rack
     inside systemctl stop sluice-dashboard
+}
+
+# As a client of Redis asks.
+speaks_resp() {
+    inside bash -c 'exec 3<>/dev/tcp/127.0.0.1/6379 && printf "PING\r\n" >&3 && read -r -t 5 said <&3 && [[ $said == +PONG* ]]'
+}
+
+has_a_gateway() {
+    set_options sluice-gateway '--resp 127.0.0.1:6379'
+    inside systemctl start sluice-gateway
+    until_true 60 speaks_resp
+    runs_as_sluice sluice-gateway
+    capabilities_are sluice-gateway 0000000000000000
+    inside systemctl stop sluice-gateway
+    inside rm /etc/sluice/sluice-gateway.env
 }
 
 server_is_registered() { inside sluice status | grep '^ *one '; }

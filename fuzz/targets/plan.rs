@@ -2,6 +2,7 @@
 //! same plan.
 #![no_main]
 
+extern crate self as sluice_experiment;
 extern crate self as sluice_net;
 extern crate self as sluice_services;
 
@@ -20,6 +21,9 @@ mod file_name;
 #[allow(dead_code, reason = "only the limits are needed")]
 #[path = "../../crates/run/net/src/first.rs"]
 pub mod first;
+#[allow(dead_code, reason = "a plan that is a study is refused by its name")]
+#[path = "../../crates/lab/experiment/src/kind.rs"]
+mod kind;
 #[allow(dead_code, unused_imports, reason = "only the parser is called")]
 #[path = "../../crates/cli/support/src/plan/mod.rs"]
 mod plan;
@@ -65,10 +69,12 @@ mod flags {
     }
 }
 
+pub use kind::PlanKind;
+
 /// Asked when a plan's file cannot be read, which does not happen here.
-mod figures {
+pub mod figures {
     /// No file is looked for.
-    pub(crate) const fn is_figure(_name: &str) -> bool {
+    pub const fn is_figure(_name: &str) -> bool {
         false
     }
 }
@@ -107,13 +113,54 @@ pub mod rocks {
     }
 }
 
+/// What a plan says of its store.
+pub mod kv {
+    /// Stands for the service's own.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct KvArgs {
+        /// Its folder.
+        pub db: std::path::PathBuf,
+        /// Memory for each worker's blocks.
+        pub cache_mib: u32,
+        /// Whether writes are on the disk before they are answered.
+        pub sync: bool,
+    }
+
+    impl Default for KvArgs {
+        /// Legal, as the service's own.
+        fn default() -> Self {
+            Self { db: "db".into(), cache_mib: 1, sync: false }
+        }
+    }
+
+    /// The store's name among services.
+    pub const KV: &str = "kv";
+
+    /// Stands for the service's own.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum KvRole {
+        /// Writes.
+        Writer,
+        /// Reads.
+        Reader,
+    }
+
+    impl KvRole {
+        /// The role that slices with these types need; the numbers are the service's.
+        pub fn among(types: impl IntoIterator<Item = sluice_wire::TaskType>) -> Self {
+            let writes = types.into_iter().any(|of| !(20..=21).contains(&of.0));
+            if writes { Self::Writer } else { Self::Reader }
+        }
+    }
+}
+
 /// What a plan says of its servers.
 pub mod rdma {
     pub use sluice_host::rdma::Mtu;
 }
 
 /// The names that the plan's services are checked against.
-pub const SERVICES: [&str; 3] = ["rocksdb", "spin", "hold"];
+pub const SERVICES: [&str; 4] = ["rocksdb", "kv", "spin", "hold"];
 
 fuzz_target!(|text: &str| {
     match plan::Plan::from_text("plan.toml", text) {

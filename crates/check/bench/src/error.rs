@@ -11,9 +11,10 @@ use sluice_switchd::SwitchdError;
 pub(crate) enum BenchError {
     /// The command line is invalid.
     #[error(
-        "no arguments measures everything, decisions a part; --bless writes the table of instruction counts"
+        "no arguments measures everything; names measure these parts: {0}; --bless writes the table of \
+         instruction counts"
     )]
-    Usage,
+    Usage(String),
     #[error("there is no case `{0}` to count")]
     Case(String),
     /// A file or folder cannot be read or written.

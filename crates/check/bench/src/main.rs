@@ -6,7 +6,8 @@
 //! `instructions.json`. They hardly depend on the load of the machine, so they show a regression that no
 //! clock would show.
 //!
-//! `decisions` (`make decisions`) measures only what a socket server, the UDP switch and XDP decide.
+//! Names of [`PARTS`] measure only these (`make bench PARTS="gateway memory"`). `decisions` (`make
+//! decisions`) measures only what a socket server, the UDP switch and XDP decide.
 //! `--bless` counts the instructions and writes the golden table. `count NAME` and `memory` are calls that
 //! the program makes to itself.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ mod hosts;
 mod links;
 mod memory;
 mod print;
+mod python;
 mod ratios;
 mod report;
 mod repository;
@@ -34,16 +36,18 @@ use report::Report;
 use repository::root;
 use sluice_net::exit::Kind;
 
+/// The part that counts instructions.
+const INSTRUCTIONS: &str = "instructions";
+
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
-        [] => run(),
         ["--bless"] => bless(),
         ["decisions"] => decisions(),
         ["count", name] => cases::count(name).map(|()| ExitCode::SUCCESS),
         ["memory"] => memory::hold_a_full_switch().map(|()| ExitCode::SUCCESS),
-        _ => Err(BenchError::Usage),
+        _ => run(&words),
     };
     done.unwrap_or_else(|why| {
         print::aside(format_args!("bench: {why}"));
@@ -51,27 +55,47 @@ fn main() -> ExitCode {
     })
 }
 
-/// Runs everything; fails if a bound is missed.
-fn run() -> Result<ExitCode, BenchError> {
+/// A measurement, and its name on the command line.
+type Part = (&'static str, fn(&mut Report) -> Result<(), BenchError>);
+
+const PARTS: [Part; 19] = [
+    ("decision", ratios::decision),
+    ("draconis", ratios::draconis),
+    ("horus", ratios::horus),
+    ("forwarder", ratios::switch_vs_forwarder),
+    ("pair", ratios::xdp_pair),
+    ("links", links::xdp_links),
+    ("rdma", ratios::rdma),
+    ("orchestrator", ratios::orchestrator),
+    ("cores", ratios::cores),
+    ("agent", ratios::agent),
+    ("client", ratios::c_client),
+    ("gateway", ratios::gateway),
+    ("central", ratios::central),
+    ("rack", ratios::rack),
+    ("datacenter", ratios::datacenter),
+    ("fabric", ratios::fabric),
+    ("python", python::python),
+    ("others", ratios::others),
+    ("memory", memory::measure),
+];
+
+/// Runs everything, or the parts with these names; fails if a bound is missed.
+fn run(names: &[&str]) -> Result<ExitCode, BenchError> {
+    let is_part = |name: &&str| *name == INSTRUCTIONS || PARTS.iter().any(|(part, _)| part == name);
+    if !names.iter().all(is_part) {
+        let parts = PARTS.iter().map(|(part, _)| *part).chain([INSTRUCTIONS]);
+        return Err(BenchError::Usage(parts.collect::<Vec<_>>().join(", ")));
+    }
+    let is_asked_for = |name: &str| names.is_empty() || names.contains(&name);
     let mut report = Report::default();
-    ratios::decision(&mut report)?;
-    ratios::draconis(&mut report)?;
-    ratios::horus(&mut report)?;
-    ratios::switch_vs_forwarder(&mut report)?;
-    ratios::xdp_pair(&mut report)?;
-    links::xdp_links(&mut report)?;
-    ratios::rdma(&mut report)?;
-    ratios::orchestrator(&mut report)?;
-    ratios::cores(&mut report)?;
-    ratios::agent(&mut report)?;
-    ratios::central(&mut report)?;
-    ratios::rack(&mut report)?;
-    ratios::datacenter(&mut report)?;
-    ratios::fabric(&mut report)?;
-    ratios::others(&mut report)?;
-    memory::measure(&mut report)?;
-    let counted = callgrind::count_all(&results_folder()?)?;
-    golden::compare(&golden::read()?, &counted, &mut report);
+    for (_, measure) in PARTS.iter().filter(|(name, _)| is_asked_for(name)) {
+        measure(&mut report)?;
+    }
+    if is_asked_for(INSTRUCTIONS) {
+        let counted = callgrind::count_all(&results_folder()?)?;
+        golden::compare(&golden::read()?, &counted, &mut report);
+    }
     finish(&report)
 }
 

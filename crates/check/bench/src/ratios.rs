@@ -32,6 +32,10 @@ const AGENT_MAX: f64 = 0.05;
 /// The service time of the tasks in the bound for agents, in µs.
 const AGENT_SERVICE_US: u32 = 10;
 
+/// The least rate of a gateway over that of a bare server, by the processor time of their threads, for
+/// commands that each wait for the one before.
+const GATEWAY_MIN: f64 = 0.5;
+
 /// The largest time for building or receiving an RDMA write, as a multiple of that for writing headers,
 /// copying and a checksum.
 const WRITE_MAX: f64 = 1.5;
@@ -48,6 +52,9 @@ const RINGS_MAX: f64 = 2.5;
 /// The largest time of a coroutine's yield and return, as a multiple of the coroutine library's bare context
 /// switch.
 const YIELD_MAX: f64 = 3.0;
+
+/// The largest time of a task by the C functions, as a multiple of that by the Rust library.
+const C_MAX: f64 = 1.05;
 
 /// The reference `central` must serve at least as many requests as a bare loop in the same time; the aim is
 /// 1.5 times as many.
@@ -210,6 +217,40 @@ struct Watched {
     share: f64,
     ns_per_task: f64,
     ns_per_interval: f64,
+}
+
+/// `crates/bindings/c/benches/client.rs`.
+#[derive(Deserialize)]
+struct CClient {
+    alone: CTask,
+    many: CTask,
+}
+
+#[derive(Deserialize)]
+struct CTask {
+    rust_ns: f64,
+    c_ns: f64,
+    ratio: f64,
+}
+
+/// `crates/run/gateway/benches/gateway.rs`.
+#[derive(Deserialize)]
+struct Fronting {
+    cases: Vec<Fronted>,
+    direct_ns: f64,
+    direct_packets_ns: f64,
+}
+
+#[derive(Deserialize)]
+struct Fronted {
+    connections: u32,
+    pipeline: u32,
+    ratio: f64,
+    gateway_ns: f64,
+    bare_ns: f64,
+    packets_ns: f64,
+    per_s: f64,
+    bare_per_s: f64,
 }
 
 /// `crates/sim/sim/benches/central.rs`.
@@ -414,6 +455,46 @@ pub(crate) fn agent(report: &mut Report) -> Result<(), BenchError> {
         report.add(&format!("  a task that ended, {of}"), case.ns_per_task, "ns", Bound::None);
         report.add(&format!("  an interval's end, {of}"), case.ns_per_interval, "ns", Bound::None);
     }
+    Ok(())
+}
+
+/// Compares a task by the C functions with one by the Rust library, in one live rack.
+pub(crate) fn c_client(report: &mut Report) -> Result<(), BenchError> {
+    let CClient { alone, many } = bench("sluice-c", "client")?;
+    for (of, CTask { rust_ns, c_ns, ratio }) in [("alone", alone), ("16 under way", many)] {
+        report.add(&format!("a task of a C client ÷ Rust client, {of}"), ratio, "×", Bound::AtMost(C_MAX));
+        report.add(&format!("  a task of a C client, {of}"), c_ns, "ns", Bound::None);
+        report.add(&format!("  a task of a Rust client, {of}"), rust_ns, "ns", Bound::None);
+    }
+    Ok(())
+}
+
+/// Compares a command's cost on a gateway's thread with that of a bare server on the same event loop.
+pub(crate) fn gateway(report: &mut Report) -> Result<(), BenchError> {
+    let Fronting { cases, direct_ns, direct_packets_ns } = bench("sluice-gateway", "gateway")?;
+    for case in &cases {
+        let of = format!("{} connections, {} commands at once", case.connections, case.pipeline);
+        // The bare server answers a pipeline with one system call; a rack's replies come one by one.
+        let bound = if case.pipeline == 1 { Bound::AtLeast(GATEWAY_MIN) } else { Bound::None };
+        report.add(
+            &format!("gateway ÷ bare RESP server, commands a core-second, {of}"),
+            case.ratio,
+            "×",
+            bound,
+        );
+        report.add(&format!("  a command in the gateway, {of}"), case.gateway_ns, "ns", Bound::None);
+        report.add(&format!("  in the rack's client, {of}"), case.packets_ns, "ns", Bound::None);
+        report.add(&format!("  in the bare server, {of}"), case.bare_ns, "ns", Bound::None);
+        report.add(
+            &format!("  gateway and rack on this machine, {of}"),
+            case.per_s,
+            "commands/s",
+            Bound::None,
+        );
+        report.add(&format!("  bare server, {of}"), case.bare_per_s, "commands/s", Bound::None);
+    }
+    report.add("  a task without a gateway, in its program", direct_ns, "ns", Bound::None);
+    report.add("  in the rack's client", direct_packets_ns, "ns", Bound::None);
     Ok(())
 }
 

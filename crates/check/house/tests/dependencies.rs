@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The crates in layers, lowest first; a crate may import only crates of earlier rows.
 const FLOORS: [&[&str]; 17] = [
-    &["sluice-wire", "sluice-rendezvous", "sluice-outcome", "sluice-system"],
+    &["sluice-wire", "sluice-rendezvous", "sluice-outcome", "sluice-system", "sluice-ports"],
     &["sluice-units", "sluice-dice"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-conformance", "sluice-events", "sluice-cores", "sluice-log"],
@@ -19,22 +19,23 @@ const FLOORS: [&[&str]; 17] = [
     &["sluice-models", "sluice-faults"],
     &["sluice-sim", "sluice-testrig"],
     &["sluice-services", "sluice-switchd", "sluice-study"],
-    &["sluice-kernel"],
-    &["sluice-bmv2"],
+    &["sluice-kernel", "sluice-gateway", "sluice-experiment"],
+    &["sluice-bmv2", "sluice-python"],
     &["sluice-support"],
     &["sluice-dashboard"],
     &["sluice-launcher", "sluice-live"],
-    &["sluice-rocksdb", "sluice-cli"],
+    &["sluice-rocksdb", "sluice-cli", "sluice-cases", "sluice-c"],
 ];
 
 /// The folders of crates, and the folders that each may import.
-const FOLDERS: [(&str, &[&str]); 6] = [
+const FOLDERS: [(&str, &[&str]); 7] = [
     ("core", &[]),
     ("run", &["core"]),
     ("sim", &["core"]),
     ("lab", &["core", "run", "sim"]),
     ("cli", &["core", "run", "sim", "lab"]),
     ("check", &["core", "run", "sim"]),
+    ("bindings", &["core", "run", "sim", "lab"]),
 ];
 
 /// Exceptions to the rule of folders. Simulations report outcomes, workloads are text files, and live runs
@@ -210,6 +211,25 @@ fn the_architecture_says_from_how_many_crates_an_application_is_built() {
     let counted = cargo(&tree).lines().map(str::to_owned).collect::<BTreeSet<_>>().len();
     let told = format!("An application's client or service is built from {counted} crates");
     assert!(std::fs::read_to_string(architecture).unwrap().contains(&told), "{told}");
+}
+
+/// A crate of somebody else, in a folder of its own.
+#[test]
+fn another_crate_can_depend_on_the_library_as_the_manual_says() {
+    let page = std::fs::read_to_string(sluice_house::root().join("docs/manual/own-service.md")).unwrap();
+    let (_, told) = page.split_once("```toml\n[dependencies]\n").expect("it says how");
+    let (dependency, _) = told.split_once("```").unwrap();
+    let net = sluice_house::root().join("crates/run/net").canonicalize().unwrap();
+    let dependency = dependency.replace("../sluice/crates/run/net", net.to_str().unwrap());
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("another-crate");
+    std::fs::create_dir_all(folder.join("src")).unwrap();
+    std::fs::write(folder.join("src/main.rs"), "fn main() {}\n").unwrap();
+    std::fs::copy(sluice_house::root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    let package = "[package]\nname = \"another\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n";
+    std::fs::write(folder.join("Cargo.toml"), package.to_owned() + &dependency).unwrap();
+    let manifest = folder.join("Cargo.toml");
+    let tree = cargo(&["tree", "--offline", "--prefix=none", "--manifest-path", manifest.to_str().unwrap()]);
+    assert!(tree.lines().any(|line| line.starts_with("sluice-net v")), "{tree}");
 }
 
 #[test]

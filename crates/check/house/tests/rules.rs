@@ -54,6 +54,24 @@ fn instructions_that_a_plan_tells_are_those_of_the_bench() {
     }
 }
 
+/// Keys are those that version 1.2.0 of the format requires; a reader's program gets nothing that is out of
+/// date.
+#[test]
+fn who_cites_names_the_version_and_licence_of_the_workspace() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let (citation, workspace) = (read("CITATION.cff"), read("Cargo.toml"));
+    let cited = |key: &str| {
+        let line = citation.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+        line.unwrap_or_else(|| panic!("CITATION.cff has no {key}")).to_owned()
+    };
+    assert_eq!([cited("cff-version"), cited("title"), cited("type")], ["1.2.0", "Sluice", "software"]);
+    assert!(!cited("message").is_empty() && citation.contains("\nauthors:\n  - name: "));
+    for key in ["version", "license"] {
+        let line = format!("\n{key} = \"{}\"\n", cited(key));
+        assert!(workspace.contains(&line), "Cargo.toml has another {key} than CITATION.cff");
+    }
+}
+
 /// From there alone, a newcomer can find where an arrival is drawn, a packet travels and a promise is
 /// checked. Each path is below the folder named before its table, or is a path from the root; a bare name is
 /// beside the path before it. `Type::function` is in the file named behind it.
@@ -205,8 +223,13 @@ fn prints(name: &str) -> bool {
 }
 
 #[test]
-fn only_what_speaks_to_the_kernel_may_be_unsafe() {
-    let speaks = ["crates/run/net/src/lib.rs", "crates/run/kernel/src/lib.rs"];
+fn only_what_speaks_to_the_kernel_or_to_another_language_may_be_unsafe() {
+    let speaks = [
+        "crates/run/net/src/lib.rs",
+        "crates/run/kernel/src/lib.rs",
+        "crates/bindings/c/src/lib.rs",
+        "crates/bindings/python/src/lib.rs",
+    ];
     let lax = rust_files()
         .filter(|file| file.name.ends_with("/src/lib.rs") && !speaks.contains(&file.name.as_str()))
         .filter(|file| !file.text.contains("\n#![forbid(unsafe_code)]\n"))

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use sluice_outcome::study::StudyOutcome;
 use sluice_report::{beside, beside_loads, page_body};
 use sluice_support::fail::{Failure, Outcome};
+use sluice_support::results::either::{ResultFile, file_of, of_two_kinds, read};
 use sluice_support::results::studies;
 
 const STUDY: &str = "study.json";
@@ -123,45 +123,12 @@ impl DocumentWatch {
     }
 }
 
-/// A result's file: of a folder the one that it has.
-fn file_of(given: PathBuf) -> PathBuf {
-    if !given.is_dir() {
-        return given;
-    }
-    let study = given.join(STUDY);
-    if study.exists() { study } else { given.join("result.json") }
-}
-
-/// A result of one of two kinds.
-enum ResultFile {
-    Study(Box<StudyOutcome>),
-    Load(Value),
-}
-
 fn two(one: &Path, other: &Path) -> Outcome<String> {
     let names = [one, other].map(|path| path.display().to_string());
     match (read(one)?, read(other)?) {
         (ResultFile::Study(a), ResultFile::Study(b)) => Ok(beside((&names[0], &a), (&names[1], &b))),
         (ResultFile::Load(a), ResultFile::Load(b)) => Ok(beside_loads((&names[0], &a), (&names[1], &b))),
-        _ => Err(Failure::bad_input(format!(
-            "{} and {} are of different kinds: name two study.json, or two result.json",
-            names[0], names[1]
-        ))),
-    }
-}
-
-fn read(path: &Path) -> Outcome<ResultFile> {
-    let shown = path.display();
-    let text = sluice_system::text::read(path)
-        .map_err(|why| Failure::bad_input(format!("{shown} cannot be read as a result: {why}")))?;
-    let value: Value = serde_json::from_str(&text)
-        .map_err(|why| Failure::bad_input(format!("{shown}: not a result's JSON: {why}")))?;
-    match value["schema"].as_str() {
-        Some("sluice.study.v1") => studies::read(path).map(|study| ResultFile::Study(Box::new(study))),
-        Some("sluice.result.v1") => Ok(ResultFile::Load(value)),
-        _ => Err(Failure::bad_input(format!(
-            "{shown} is neither a study.json nor a result.json: name one of these, or its folder"
-        ))),
+        _ => Err(of_two_kinds(one, other)),
     }
 }
 

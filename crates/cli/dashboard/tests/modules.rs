@@ -1,5 +1,6 @@
-//! The page's ES modules: rules that a reader of text can check, and, where they are installed, node's parser
-//! and TypeScript's checker (`tsc`), which reads the types in the comments. Neither is needed to build.
+//! The ES modules of this page and of reports: rules that a reader of text can check, and, where they are
+//! installed, node's parser and TypeScript's checker (`tsc`), which reads the types in the comments. Neither
+//! is needed to build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,12 +19,13 @@ const FORBIDDEN: [&str; 9] = [
     "console.",
 ];
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page")
+fn folders() -> [PathBuf; 2] {
+    ["src/page", "../../lab/report/src/page"].map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder))
 }
 
 fn modules() -> Vec<(PathBuf, String)> {
-    let entries = fs::read_dir(folder()).expect("a folder").flatten().map(|entry| entry.path());
+    let entries = folders().into_iter().flat_map(|folder| fs::read_dir(folder).expect("a folder").flatten());
+    let entries = entries.map(|entry| entry.path());
     let modules = entries.filter(|path| path.extension().is_some_and(|ending| ending == "js"));
     let modules: Vec<_> =
         modules.map(|path| (path.clone(), fs::read_to_string(path).expect("text"))).collect();
@@ -59,10 +61,14 @@ fn modules_are_what_node_parses_and_their_types_agree() {
         fs::remove_file(&copy).expect("it is there");
         assert!(said.0, "{}: {}", path.display(), said.1);
     }
-    let project = folder().join("jsconfig.json").display().to_string();
-    match run("tsc", &["--project", &project]) {
-        Some((is_well, said)) => assert!(is_well, "{said}"),
-        None => eprintln!("types are not checked: tsc is not in the path (npm install --global typescript)"),
+    for folder in folders() {
+        let project = folder.join("jsconfig.json").display().to_string();
+        match run("tsc", &["--project", &project]) {
+            Some((is_well, said)) => assert!(is_well, "{said}"),
+            None => {
+                eprintln!("types are not checked: tsc is not in the path (npm install --global typescript)");
+            }
+        }
     }
 }
 

@@ -38,7 +38,7 @@ use sluice_support::load::{self, LoadRun, Source, Tally, Target as LoadTarget};
 use sluice_support::plan::{LoadPlan, Plan, ServicePlan};
 use sluice_support::print;
 use sluice_support::results::kept::{HeldFolder, Keeper};
-use sluice_support::results::{self, Label, RunInputs, files};
+use sluice_support::results::{self, Label, ResultPlaces, RunInputs, export, files};
 use sluice_support::rocksdb;
 use sluice_support::running::RackFile;
 use sluice_support::stop::Stop;
@@ -59,6 +59,8 @@ pub struct UpSettings<'u> {
     pub keeper: &'u Keeper,
     /// How results are printed.
     pub output: &'u Output,
+    /// The file for the result's tables in Markdown.
+    pub markdown: Option<&'u Path>,
     /// Which tasks the load, the switches and the workers trace.
     pub traces: &'u TraceArgs,
     /// Where a page about the run is served, if it is.
@@ -72,6 +74,7 @@ pub struct UpSettings<'u> {
 /// An invalid plan, a process that died, or a gate that was not passed.
 pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<RunResult>> {
     let shown = ViewContent::fitting(args.output.quiet || args.output.json);
+    export::check(args.markdown)?;
     let outlets = MetricsOutlets::bind(plan.metrics, None)?;
     let metrics_at = outlets.local();
     // Bound before the network is divided, where a browser can reach it.
@@ -133,7 +136,8 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     }
     processes.end();
     let Some(UpResult { result, tally, ended }) = done? else { return Ok(None) };
-    results::tell(&result, &tally, Some(&plan.out), args.output.json, ended)?;
+    let (folder, markdown, json) = (Some(plan.out.as_path()), args.markdown, args.output.json);
+    results::tell(&result, &tally, ResultPlaces { folder, markdown, json }, ended)?;
     Ok(Some(result))
 }
 

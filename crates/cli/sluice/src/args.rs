@@ -1,6 +1,8 @@
 //! The command line.
 
+mod gateway;
 mod senders;
+mod served;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -14,11 +16,14 @@ use clap_complete::Shell;
 use sluice_faults::Only;
 use sluice_live::args::{LiveArgs, VersusArgs};
 use sluice_net::program::{ControllerArgs, TlsArgs, TraceArgs, WorkerArgs};
+use sluice_report::FigureSize;
+use sluice_services::kv::{KV, KvRole};
 use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::MeasureArgs;
 use sluice_sim::Within;
 use sluice_support::fail::{Failure, Outcome};
-use sluice_support::flags::{Io, LogArgs, Output, TableServer};
+use sluice_support::flags::{ExportArgs, Io, LogArgs, Output, TableServer};
+use sluice_support::plan::{RateStages, Threshold};
 use sluice_support::running::RackArgs;
 use sluice_support::{print, units};
 use sluice_switch::registry::Choice;
@@ -26,7 +31,9 @@ use sluice_wire::Nanos;
 
 use crate::{study, words};
 
+pub(crate) use gateway::GatewayArgs;
 pub(crate) use senders::{ArrivalsArg, FLOWS_MAX, LoadArgs, WaitArg, WriteArgs};
+pub(crate) use served::{GuardArgs, MetricsArgs};
 
 /// Schedules microsecond-scale tasks inside the network: a task meets a worker's token in the switch.
 #[derive(Debug, Parser)]
@@ -69,6 +76,9 @@ pub(crate) enum Command {
     /// it grows, or two results.
     #[command(after_help = words::DASHBOARD)]
     Dashboard(DashboardArgs),
+    /// Stand before a rack for clients of Redis (RESP), HTTP and gRPC, and make tasks of what they ask.
+    #[command(after_help = words::GATEWAY)]
+    Gateway(GatewayArgs),
     /// Move a worker to another slice (a queue in the switch, with its types and workers) while it runs.
     #[command(after_help = words::MOVE)]
     Move(MoveArgs),
@@ -92,22 +102,28 @@ pub(crate) enum Command {
     Profile(ProfileArgs),
     /// Simulate one policy under a load.
     #[command(after_help = words::SIM)]
-    Sim(study::args::CurvesArgs),
+    Sim(study::args::CurvesCommand),
     /// Simulate several policies under several loads, each on the same tasks.
     #[command(after_help = words::SWEEP)]
-    Sweep(study::args::CurvesArgs),
+    Sweep(study::slurm::SweepCommand),
     /// Simulate two policies on the same tasks, and say whether they really differ.
     #[command(after_help = words::COMPARE)]
-    Compare(study::args::CurvesArgs),
+    Compare(study::args::CurvesCommand),
     /// Find the highest rate at which policies keep a limit.
     #[command(after_help = words::THROUGHPUT)]
-    Throughput(study::args::ThroughputArgs),
+    Throughput(study::args::ThroughputCommand),
     /// Run the papers' figures, and hold their numbers against ours.
     #[command(after_help = words::REPRODUCE)]
     Reproduce(study::args::ReproduceArgs),
+    /// Hold all policies for a rack against each other on six workloads.
+    #[command(after_help = words::TABLE)]
+    Table(study::args::TableArgs),
     /// Make the page and the tables of a study anew from its JSON.
     #[command(after_help = words::REPORT)]
     Report(ReportArgs),
+    /// Hold two results against each other, and say what is noise.
+    #[command(after_help = words::DIFF)]
+    Diff(DiffArgs),
     /// Tell what happens in one fault run, packet by packet.
     #[command(after_help = words::REPLAY_FAULT)]
     ReplayFault(ReplayFaultArgs),
@@ -132,18 +148,26 @@ pub(crate) struct UpArgs {
     /// Tasks per second, instead of the plan's.
     #[arg(long, value_name = "TASKS/S", value_parser = units::rate, allow_negative_numbers = true)]
     pub(crate) rate: Option<f64>,
+    /// A rate that changes with time, and how long to measure, instead of the plan's:
+    /// 10k:5s,10k..50k:5s,50k:10s is 10,000 tasks per second, a ramp, and 50,000.
+    #[arg(long, value_name = "RATE:SPAN,…", conflicts_with_all = ["rate", "length", "sweep"])]
+    pub(crate) stages: Option<RateStages>,
     /// How long to measure, instead of the plan's.
     #[arg(long, value_name = "SPAN", value_parser = units::span)]
     pub(crate) length: Option<Duration>,
     /// For how long a task is worth beginning, from when it is due: 200us. One that has nothing left of its
     /// budget is refused at its client, in the switch or at a worker [default: no limit, but for types that
     /// have one in the plan].
-    #[arg(long, value_name = "SPAN", value_parser = units::budget)]
+    #[arg(long, value_name = "SPAN", value_parser = sluice_workload::read_budget)]
     pub(crate) budget: Option<Nanos>,
     /// The latency within which an answer is in time: 200us, or one for each type: get=100us,scan=1ms. With
     /// it, answers in time a second (goodput) are counted [default: the plan's].
     #[arg(long, value_name = "LATENCY", conflicts_with = "sweep")]
     pub(crate) within: Option<Within>,
+    /// A bound that the run must hold, else the exit code is 3: get.p99<5ms, refused<1%, rate>9k, or without
+    /// a type of all tasks; give it again for more. It goes before the plan's bound on the same number.
+    #[arg(long = "threshold", value_name = "NUMBER<BOUND", conflicts_with = "sweep")]
+    pub(crate) thresholds: Vec<Threshold>,
     /// Stretch all times by this factor, service too, instead of the plan's: this machine's own delays then
     /// weigh less.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -183,6 +207,8 @@ pub(crate) struct UpArgs {
     pub(crate) beside_pool: bool,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
     #[command(flatten)]
     pub(crate) output: Output,
     #[command(flatten)]
@@ -285,31 +311,6 @@ pub(crate) struct SwitchArgs {
     pub(crate) log: LogArgs,
 }
 
-/// Where the metrics of a process go.
-#[derive(Debug, Args)]
-pub(crate) struct MetricsArgs {
-    /// Serve what the process counts for Prometheus on this address, at /metrics.
-    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
-    pub(crate) metrics: Option<SocketAddr>,
-    /// Report the same to `sluice up`, at this Unix socket.
-    #[arg(long, hide = true, value_name = "PATH")]
-    pub(crate) report_metrics: Option<PathBuf>,
-}
-
-/// Who may call what is served.
-#[derive(Debug, Args)]
-pub(crate) struct GuardArgs {
-    /// PEM files of a certificate and its key: needed, with --client-ca, to serve other machines.
-    #[arg(long = "tls", value_names = ["CERTIFICATE", "KEY"], num_args = 2)]
-    pub(crate) certificate: Option<Vec<PathBuf>>,
-    /// PEM file of the authority of those who may call; what each may do, its certificate says.
-    #[arg(long, value_name = "FILE", requires = "certificate")]
-    pub(crate) client_ca: Option<PathBuf>,
-    /// The network has nobody but this rack: what is served needs no TLS.
-    #[arg(long, hide = true)]
-    pub(crate) own_network: bool,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ControllerCommandArgs {
     /// The plan whose slices these are [default: the demo].
@@ -319,13 +320,14 @@ pub(crate) struct ControllerCommandArgs {
     #[arg(long, value_name = "ADDRESS", required = true, value_delimiter = ',')]
     pub(crate) tables: Vec<String>,
     /// Wait while another controller leads the rack, and lead once it ends or is silent for a second. Start
-    /// each controller of a rack so; without this it takes the switch over at once.
+    /// each controller of a rack so; without this it takes the switch over at once. With --etcd each
+    /// controller waits anyway.
     #[arg(long)]
     pub(crate) standby: bool,
     /// Above spines: several such controllers may run. The one to which this etcd grants a lease leads, and
     /// keeps there where hosts are. HOST:PORT, http://HOST:PORT or https://HOST:PORT of each member, with
     /// commas between.
-    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', conflicts_with = "standby")]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) etcd: Vec<String>,
     /// PEM file of the authority that signed etcd's certificate; turns TLS on.
     #[arg(long, value_name = "FILE", requires = "etcd")]
@@ -333,6 +335,12 @@ pub(crate) struct ControllerCommandArgs {
     /// PEM files of the certificate to show to etcd, and of its key.
     #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2, requires = "etcd_ca")]
     pub(crate) etcd_identity: Option<Vec<PathBuf>>,
+    /// The user of etcd to log in as.
+    #[arg(long, value_name = "NAME", requires = "etcd", requires = "etcd_password")]
+    pub(crate) etcd_user: Option<String>,
+    /// File whose first line is the password of etcd's user; read anew for each connection.
+    #[arg(long, value_name = "FILE", requires = "etcd_user")]
+    pub(crate) etcd_password: Option<PathBuf>,
     /// Where the controller is asked, instead of the plan's address [default: the plan's, else
     /// 127.0.0.1:7400]; above several spines once for each, with commas between [default: any port but for
     /// the first].
@@ -368,12 +376,12 @@ impl ControllerCommandArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkerCommandArgs {
-    /// What to serve: rocksdb, spin or hold.
+    /// What to serve: rocksdb, kv, spin or hold.
     #[arg(required_unless_present_any = ["exec", "plan"])]
     pub(crate) service: Option<String>,
     /// Be what this plan says of the worker called --name; other flags say the rest, and what is different.
     #[arg(long, value_name = "FILE", requires = "name",
-          conflicts_with_all = ["service", "exec", "db", "keys", "item_bytes", "cache_mib"])]
+          conflicts_with_all = ["service", "exec", "db", "keys", "item_bytes", "cache_mib", "role", "sync"])]
     pub(crate) plan: Option<PathBuf>,
     /// A program to become instead; what follows `--` is handed to it.
     #[arg(long, value_name = "PROGRAM", conflicts_with = "service")]
@@ -381,6 +389,12 @@ pub(crate) struct WorkerCommandArgs {
     /// Where RocksDB keeps its data, and how much of it there is.
     #[command(flatten)]
     pub(crate) data: RocksArgs,
+    /// What a worker of a kv store does; a store has one writer, and readers beside it.
+    #[arg(long, value_name = "ROLE", required_if_eq("service", KV))]
+    pub(crate) role: Option<KvRole>,
+    /// Have each write of a kv store on the disk before it is answered, so that a power cut loses none.
+    #[arg(long)]
+    pub(crate) sync: bool,
     #[command(flatten)]
     pub(crate) common: WorkerArgs,
     /// The program's arguments.
@@ -559,11 +573,58 @@ pub(crate) struct ResourcesArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The study.json of a run.
-    pub(crate) study: PathBuf,
-    /// Where page and CSV go, instead of beside the JSON.
-    #[arg(long, value_name = "FOLDER")]
+    /// The study.json of a run; several come into one page, in the folder that --out names.
+    #[arg(required = true, value_name = "STUDY")]
+    pub(crate) studies: Vec<PathBuf>,
+    /// Where page and CSV go, instead of beside the JSON; with --figure the file, ending .svg or .pdf, or a
+    /// folder for both.
+    #[arg(long, value_name = "FOLDER|FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Draw a latency that must be kept as a line, such as 100us.
+    #[arg(long, value_name = "TIME", value_parser = units::span, allow_negative_numbers = true)]
+    pub(crate) slo: Option<Duration>,
+    /// Write one picture of the page alone, as SVG and PDF for a paper; `list` names them, `all` writes all.
+    #[arg(long, value_name = "NAME", conflicts_with = "export_markdown")]
+    pub(crate) figure: Option<String>,
+    /// The figure's width, as 3.3in, 84mm or 240pt, or its width and height, as 3.3inx2in.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        requires = "figure",
+        default_value = "3.3in",
+        allow_hyphen_values = true
+    )]
+    pub(crate) size: FigureSize,
+    /// Show only these series of the figure.
+    #[arg(long, value_name = "SERIES,…", requires = "figure", default_value = "", hide_default_value = true)]
+    pub(crate) only: String,
+    /// Let the figure's vertical axis begin at zero.
+    #[arg(long, requires = "figure")]
+    pub(crate) linear: bool,
+    /// The figure's font, instead of the built-in Noto Sans.
+    #[arg(long, value_name = "FILE.ttf", requires = "figure")]
+    pub(crate) font: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// A study.json or a result.json, or the folder that has it.
+    #[arg(value_name = "A")]
+    pub(crate) one: PathBuf,
+    /// Another one of the same kind.
+    #[arg(value_name = "B")]
+    pub(crate) other: PathBuf,
+    /// End with exit code 3 if a number differs by more than noise.
+    #[arg(long)]
+    pub(crate) exit_code: bool,
+    /// Show all numbers, however many there are, also those that do not differ.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -648,7 +709,7 @@ pub(crate) fn read() -> Outcome<Option<Sluice>> {
     match Sluice::try_parse() {
         Ok(sluice) => Ok(Some(sluice)),
         Err(why) if why.use_stderr() && why.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(Failure::bad_input(one_line(&why)))
+            Err(Failure::bad_input(sluice_experiment::one_line(&why)))
         }
         Err(why) => {
             let printed = why.print().and_then(|()| io::stdout().flush());
@@ -661,14 +722,4 @@ pub(crate) fn read() -> Outcome<Option<Sluice>> {
 /// Whether JSON was asked for, for the case that the command line cannot be parsed.
 pub(crate) fn json_was_asked() -> bool {
     std::env::args_os().any(|arg| arg == "--json")
-}
-
-/// The error in one line (what, why, what next), without the usage text.
-pub(crate) fn one_line(why: &clap::Error) -> String {
-    let rendered = why.render().to_string();
-    let text = rendered.lines().take_while(|line| !line.starts_with("Usage:"));
-    let text: Vec<&str> = text.map(str::trim).filter(|line| !line.is_empty()).collect();
-    let line = text.join("; ");
-    let line = line.trim_start_matches("error: ");
-    line.replace("; For more information, try '--help'.", "") + "; see --help"
 }

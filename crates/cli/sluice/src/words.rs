@@ -6,6 +6,7 @@ pub(crate) const UP: &str = "\
 Examples:
   sluice up                                    # the demo: 8 workers under load, with kills
   sluice up experiments/demo.toml --rate 500 --length 5s
+  sluice up --threshold 'get.p99<50ms'         # decides the exit code
   sluice up --policy rain:adaptive             # another scheduler: see sluice policies
   sluice up --sweep 0.3,0.6 --policy rain:2,racksched   # live beside the simulator
   sluice up --sweep out/live/sweep.toml                 # the same again";
@@ -37,7 +38,16 @@ Examples:
 pub(crate) const REPORT: &str = "\
 Examples:
   sluice report out/mine/study.json      # of a study that was run with --out out/mine
-  sluice report out/mine/study.json --out out/again";
+  sluice report out/mine/study.json --out out/again
+  sluice report out/one/study.json out/two/study.json --out out/both   # both in one page
+  sluice report out/mine/study.json --figure p99 --size 3.3in --only rain:2,central   # for a paper
+  sluice report out/mine/study.json --figure p99 --slo 100us --out figures/p99.pdf
+  sluice report out/mine/study.json --figure list    # the names of all figures";
+
+pub(crate) const DIFF: &str = "\
+Examples:
+  sluice diff out/mine/study.json out/again/study.json   # or the folders that have them
+  sluice diff out/mine/study.json out/again/study.json --exit-code   # 3 if one differs";
 
 pub(crate) const REPLAY_FAULT: &str = "\
 Examples:
@@ -56,7 +66,8 @@ Examples:
 pub(crate) const LOAD: &str = "\
 Examples:
   sluice load --mix get=1 --rate 100 --length 3s
-  sluice load --mix get=0.9,scan=0.1 --rate 500 --out out/load";
+  sluice load --mix get=0.9,scan=0.1 --rate 500 --out out/load
+  sluice load --mix get=1 --stages 100:5s,100..500:5s,500:5s --threshold 'get.p99<50ms'";
 
 pub(crate) const WRITE: &str = "\
 Examples:
@@ -80,6 +91,12 @@ Examples:
   sluice dashboard                       # then open http://127.0.0.1:7410/ in a browser
   sluice dashboard --listen 127.0.0.1:8000
   sluice dashboard --study out/mine      # of a study that is run with --out out/mine";
+
+pub(crate) const GATEWAY: &str = "\
+Examples:
+  sluice gateway --resp 127.0.0.1:6379   # then: redis-cli SET hello world
+  sluice gateway --http 127.0.0.1:8080   # then: curl --data stressed http://127.0.0.1:8080/reverse
+  sluice gateway --grpc 127.0.0.1:5005 --grpc-map /words.Words/Reverse=9";
 
 pub(crate) const MOVE: &str = "\
 Examples:
@@ -135,6 +152,12 @@ Examples:
   sluice reproduce --list
   sluice reproduce rain-6b
   sluice reproduce rain-6b --tasks 50k --replications 3 # quicker, less sharp";
+
+pub(crate) const TABLE: &str = "\
+Examples:
+  sluice table
+  sluice table --tasks 50k --replications 3 racksched:4 # one more line, less sharp
+  sluice table --only rain:1 rain:3 --workloads exp,mix # two lines, on two of the workloads";
 
 pub(crate) const FAULT_RUNS: &str = "\
 Examples:

@@ -5,7 +5,8 @@ mod common;
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 
-use common::{SMALL, free_tcp, json, sluice, stderr, stdout};
+use common::{SMALL, json, sluice, stderr, stdout};
+use sluice_ports::free_address;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -97,7 +98,11 @@ fn unknown_policies_services_types_flags_and_commands_name_the_known() {
         "policy = \"rian\"",
         &["unknown program `rian`", "did you mean `rain`?"],
     );
-    refuses_plan("\"hold\"\n[load]", "\"hodl\"\n[load]", &["unknown service `hodl`", "rocksdb, spin, hold"]);
+    refuses_plan(
+        "\"hold\"\n[load]",
+        "\"hodl\"\n[load]",
+        &["unknown service `hodl`", "rocksdb, kv, spin, hold"],
+    );
     refuses_plan("hold=1", "hodl=1", &["unknown type `hodl`", "did you mean `hold`?"]);
     refuses_plan("[\"hold\"]", "[\"hodl\"]", &["line 5", "[[slice]]", "unknown type `hodl`"]);
     let folder = folder();
@@ -138,11 +143,11 @@ fn a_rate_that_is_no_rate_is_refused() {
     refuses_plan("rate = 300", "rate = -5.5", &["rate -5.5 is not above 0"]);
     refuses_plan("rate = 300", "rate = nan", &["NaN is not above 0"]);
     refuses_plan("rate = 300", "rate = \"fast\"", &["is a string where a number belongs"]);
-    refuses_plan("rate = 300\n", "", &["needs either `rate`"]);
+    refuses_plan("rate = 300\n", "", &["needs one of `rate`"]);
     let folder = folder();
     refuses(folder.path(), &["load", "--mix", "get=1", "--rate", "-1"], &["rate -1 is not above 0"]);
     refuses(folder.path(), &["load", "--mix", "get=1", "--rate", "fast"], &["`fast` is not a number"]);
-    refuses(folder.path(), &["load", "--mix", "get=1"], &["give --rate, --trace"]);
+    refuses(folder.path(), &["load", "--mix", "get=1"], &["give --rate, --stages, --trace"]);
 }
 
 #[test]
@@ -405,7 +410,7 @@ fn faults_that_make_no_sense_are_refused() {
 
 #[test]
 fn a_load_against_an_absent_switch_ends_after_its_patience() {
-    let at = free_tcp().to_string();
+    let at = free_address().to_string();
     let args =
         ["load", "--rate", "10", "--mix", "get=1", "--controller", &at, "--patience", "300ms", "--json"];
     refuses(folder().path(), &args, &[&at, "after 0.3 s"]);

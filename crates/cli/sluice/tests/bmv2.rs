@@ -12,8 +12,9 @@ use std::thread;
 use std::time::Duration;
 
 use common::namespaced::{self, descendants, folder_with, is_root, namespace, processes, start};
-use common::{Running, SMALL, command, free_udp, nothing_is_left_of, sluice, stderr};
+use common::{Running, SMALL, command, nothing_is_left_of, sluice, stderr};
 use serde_json::Value;
+use sluice_ports::free_address;
 
 /// A worker, a server and the switch are killed.
 const KILLED: &str = r#"
@@ -83,7 +84,7 @@ fn a_program_of_another_size_is_not_run() {
         return;
     }
     let folder = folder_with(SMALL);
-    let at = free_udp().to_string();
+    let at = free_address().to_string();
     let args = ["switch", "plan.toml", "--io", "bmv2", "--interface", "lo", "--listen", &at, "--json"];
     let compiled = folder.path().join("out/small/state/bmv2/rain.json");
     let mut programs = Vec::new();

@@ -13,8 +13,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{Running, SMALL, command, free_tcp, sluice, stderr};
+use common::{Running, SMALL, command, sluice, stderr};
 use sluice_bmv2::{RuntimeApi, tool};
+use sluice_ports::free_address;
 use tempfile::TempDir;
 
 #[test]
@@ -49,10 +50,10 @@ fn where_nobody_listens_and_where_ports_are_others_nothing_begins() {
     let folder = folder_with("");
     let said = bmv2.refused(folder.path());
     assert!(said.contains("no port 1 on lo"), "{said}");
-    let thrift = std::mem::replace(&mut bmv2.thrift, free_tcp());
+    let thrift = std::mem::replace(&mut bmv2.thrift, free_address());
     let said = bmv2.refused(folder.path());
     assert!(said.contains(&format!("does not listen on {}", bmv2.thrift)), "{said}");
-    (bmv2.thrift, bmv2.p4runtime) = (thrift, free_tcp());
+    (bmv2.thrift, bmv2.p4runtime) = (thrift, free_address());
     let said = bmv2.refused(folder.path());
     assert!(said.contains("no P4Runtime server listens on"), "{said}");
 }
@@ -100,7 +101,7 @@ impl RunningBmv2 {
 
     fn start_with(link: &str, more: &[&str]) -> Option<Self> {
         let switch = switch()?;
-        let (p4runtime, thrift) = (free_tcp(), free_tcp());
+        let (p4runtime, thrift) = (free_address(), free_address());
         let thrift_port = thrift.port().to_string();
         let mut command = Command::new(switch);
         command.args(["--no-p4", "--device-id", "1", "--log-level", "off", "-i", link]);

@@ -10,10 +10,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{SMALL, command, free_tcp, free_udp, sluice, stderr, stdout};
+use common::{SMALL, command, sluice, stderr, stdout};
+use sluice_ports::free_address;
 
 /// Commands that end by themselves, with their arguments, and whether they have `--json`.
-const SHORT: [(&str, &[&str], bool); 17] = [
+const SHORT: [(&str, &[&str], bool); 19] = [
     ("up", &["plan.toml", "--length", "200ms"], true),
     ("versus", &["--today", "reuseport", "--workers", "2", "--tasks", "1000", "--dilate", "20"], true),
     ("doctor", &[], true),
@@ -29,8 +30,10 @@ const SHORT: [(&str, &[&str], bool); 17] = [
     ("sweep", &["rain:1", "central", "--load", "0.5", "--tasks", "2k", "--replications", "2"], true),
     ("compare", &["rain:1", "central", "--load", "0.5", "--tasks", "2k", "--replications", "2"], true),
     ("throughput", &["central", "--slo", "p99<200us", "--workers", "2", "--tasks", "2k"], true),
+    ("table", &["central", "--only", "--workloads", "exp", "--tasks", "2k", "--replications", "2"], true),
     ("reproduce", &["--list"], true),
     ("report", &["study/study.json"], false),
+    ("diff", &["study/study.json", "study/study.json"], true),
     ("replay-fault", &["3"], false),
     ("fault-runs", &["--count", "20"], true),
     ("completions", &["bash"], false),
@@ -46,7 +49,7 @@ const ASKING: [(&str, &[&str], bool); 4] = [
 ];
 
 /// Commands that run until they are stopped.
-const LASTING: [&str; 5] = ["switch", "controller", "worker", "server", "dashboard"];
+const LASTING: [&str; 6] = ["switch", "controller", "worker", "server", "dashboard", "gateway"];
 
 /// The target of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,28 +258,30 @@ fn a_part_that_runs_until_it_is_stopped_does_not_need_anybody_to_listen() {
             command.args(json.then_some("--json")).stdout(Sink::Closed.open()).stderr(Sink::Closed.open());
             command.spawn().expect("sluice starts")
         };
-        let (tables, control) = (free_tcp().to_string(), free_tcp().to_string());
+        let (tables, control) = (free_address().to_string(), free_address().to_string());
         let state = format!("state-{json}");
         let switch =
             ["switch", "plan.toml", "--listen", "127.0.0.1:0", "--control", &tables, "--state", &state];
         let mut parts = vec![with_json(&[&switch[..], &["--controller-apart"]].concat())];
         parts.push(with_json(&["controller", "plan.toml", "--tables", &tables, "--control", &control]));
         wait_for(folder.path(), &control, "slices", 1);
-        let listen = free_udp().to_string();
+        let listen = free_address().to_string();
         let server =
             ["server", "--name", "s", "--memory", &state, "--listen", &listen, "--controller", &control];
         parts.push(with_json(&server));
         parts.push(with_json(&["worker", "hold", "--slice", "work", "--controller", &control]));
-        let page = free_tcp().to_string();
+        let page = free_address().to_string();
         parts.push(with_json(&["dashboard", "--listen", &page, "--controller", &control]));
-        while TcpStream::connect(&page).is_err() {
+        let resp = free_address().to_string();
+        parts.push(with_json(&["gateway", "--resp", &resp, "--controller", &control]));
+        while TcpStream::connect(&page).is_err() || TcpStream::connect(&resp).is_err() {
             thread::sleep(Duration::from_millis(5));
         }
         wait_for(folder.path(), &control, "servers", 1);
         wait_for(folder.path(), &control, "workers", 1);
         // The worker ends first: it waits until the switch has noticed.
         let codes: Vec<Option<i32>> = parts.into_iter().rev().map(ended).collect();
-        assert_eq!(codes, [Some(0); 5], "page, worker, server, controller, switch; --json: {json}");
+        assert_eq!(codes, [Some(0); 6], "gateway, page, worker, server, controller, switch; --json: {json}");
     }
 }
 

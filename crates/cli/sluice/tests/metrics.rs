@@ -11,9 +11,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Running, SMALL, command, free_tcp, json, sluice, stderr, stdout};
+use common::namespaced::is_root;
+use common::{Running, SMALL, command, json, sluice, stderr, stdout};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use sluice_ports::free_address;
 use strict::Series;
 
 /// More scrapes than anything here needs to come true.
@@ -74,7 +76,7 @@ fn rack_of(folder: &Path, at: SocketAddr, plan: &str) -> Running {
 #[test]
 fn one_port_has_what_status_says_and_what_each_process_counts() {
     let folder = tempfile::tempdir().expect("a folder");
-    let at = free_tcp();
+    let at = free_address();
     let rack = rack(folder.path(), at);
     let load = ["load", "--mix", "hold=1", "--rate", "100", "--warm-up", "0s", "--length", "500ms", "--json"];
     let loaded = json(&sluice(folder.path(), &load));
@@ -119,7 +121,7 @@ fn one_port_has_what_status_says_and_what_each_process_counts() {
 #[test]
 fn a_plans_load_is_counted_beside_the_processes() {
     let folder = tempfile::tempdir().expect("a folder");
-    let at = free_tcp();
+    let at = free_address();
     let _rack = rack_of(folder.path(), at, &SMALL.replace("length = \"1s\"", "length = \"60s\""));
     let series = wait_for(at, "replied", |series| {
         sum(series, "sluice_client_tasks_ended_total", "process=\"load\",outcome=\"replied\"") > 0.0
@@ -132,9 +134,57 @@ fn a_plans_load_is_counted_beside_the_processes() {
 }
 
 #[test]
+fn a_switch_in_the_kernel_counts_what_its_workers_do() {
+    if !is_root() {
+        eprintln!("skipped: network namespaces take root");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = free_address();
+    let plan = SMALL.replace("length = \"1s\"", "length = \"60s\"") + "[switch]\nio = \"xdp\"\n";
+    let _rack = rack_of(folder.path(), at, &plan);
+    let counted = |series: &Series, name: &str| sum(series, name, "process=\"switch\"");
+    wait_for(at, "dispatched and served", |series| {
+        let served = sum(series, "sluice_worker_tasks_served_total", "outcome=\"done\"");
+        let submits = counted(series, "sluice_switch_submits_total");
+        served > 100.0 && submits >= served && counted(series, "sluice_switch_tasks_dispatched_total") > 100.0
+    });
+    let up = wait_for(at, "all up", |series| sum(series, "sluice_process_up", "") >= 3.0);
+    assert_eq!(sum(&up, "sluice_process_up", "\"switch\""), 1.0);
+}
+
+#[test]
+fn a_server_tells_its_memory() {
+    let (folder, at) = (tempfile::tempdir().expect("a folder"), free_address());
+    let rack = rack(folder.path(), at);
+    wait_for(at, "the server has rings", |series| {
+        let of_server = |name: &str| sum(series, name, "process=\"server server-1\"");
+        of_server("sluice_server_rings") > 0.0 && of_server("sluice_server_memory_bytes") > 0.0
+    });
+    rack.ends_well();
+}
+
+#[test]
+fn leaves_below_a_spine_count_what_it_hands_down_and_what_they_tell_it() {
+    let (folder, at) = (tempfile::tempdir().expect("a folder"), free_address());
+    let racks = "name = \"small\"\npolicy = \"dc-horus\"\n[racks]\ncount = 2";
+    let plan = SMALL.replace("name = \"small\"", racks).replace("length = \"1s\"", "length = \"1800s\"");
+    let _rack = rack_of(folder.path(), at, &plan);
+    wait_for(at, "both leaves serve", |series| {
+        let of = |name: &str, process: &str| sum(series, name, &format!("process=\"{process}\""));
+        let serves = |leaf: &str| {
+            of("sluice_leaf_tasks_handed_down_total", leaf) > 0.0
+                && of("sluice_leaf_packets_told_above_total", leaf) > 0.0
+                && of("sluice_switch_tasks_dispatched_total", leaf) > 0.0
+        };
+        serves("leaf 1") && serves("leaf 2") && of("sluice_switch_submits_total", "switch") > 0.0
+    });
+}
+
+#[test]
 fn a_worker_that_is_killed_is_down_until_it_counts_anew() {
     let folder = tempfile::tempdir().expect("a folder");
-    let at = free_tcp();
+    let at = free_address();
     let rack = rack(folder.path(), at);
     let up = |series: &Series| sum(series, "sluice_process_up", "worker w-1");
     let registered = |series: &Series| sum(series, "sluice_worker_registered", "worker w-1");
@@ -191,6 +241,19 @@ fn a_switch_and_its_plan_say_where_the_metrics_are() {
     switch.ends_well();
 }
 
+/// What Prometheus at `at` has at a path of its interface; null until it is ready.
+fn data(at: SocketAddr, path: &str) -> Value {
+    let Ok(mut stream) = TcpStream::connect(at) else { return Value::Null };
+    let request = format!("GET /api/v1/{path} HTTP/1.0\r\nHost: x\r\n\r\n");
+    let mut answer = String::new();
+    if stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut answer)).is_err() {
+        return Value::Null;
+    }
+    // It says 503 until it is ready.
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    serde_json::from_str::<Value>(body).map_or(Value::Null, |mut answer| answer["data"].take())
+}
+
 /// What Prometheus at `at` answers to a query: the value of each series.
 fn query(at: SocketAddr, query: &str) -> Vec<f64> {
     let plain = |letter: &u8| letter.is_ascii_alphanumeric();
@@ -198,46 +261,68 @@ fn query(at: SocketAddr, query: &str) -> Vec<f64> {
         .bytes()
         .map(|byte| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect();
-    let Ok(mut stream) = TcpStream::connect(at) else { return Vec::new() };
-    let request = format!("GET /api/v1/query?query={escaped} HTTP/1.0\r\nHost: x\r\n\r\n");
-    let mut answer = String::new();
-    if stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut answer)).is_err() {
-        return Vec::new();
-    }
-    // It says 503 until it is ready.
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let Ok(answer) = serde_json::from_str::<Value>(body) else { return Vec::new() };
-    let series = answer["data"]["result"].as_array().cloned().unwrap_or_default();
+    let answer = data(at, &format!("query?query={escaped}"));
+    let series = answer["result"].as_array().cloned().unwrap_or_default();
     series.iter().filter_map(|of| of["value"][1].as_str()?.parse().ok()).collect()
+}
+
+/// What an expression compares in the end, without the comparison, which leaves out what is in order.
+fn compared(expression: &str) -> &str {
+    let is_whole = |of: &str| of.matches('(').count() == of.matches(')').count();
+    let parts = [" > ", " == "].iter().filter_map(|sign| expression.rsplit_once(sign));
+    parts.map(|(of, _)| of).find(|of| is_whole(of)).unwrap_or(expression)
+}
+
+/// All expressions of the board, over a time that a test can wait for.
+fn expressions_of_the_board() -> Vec<String> {
+    let board: Value = serde_json::from_str(include_str!("../../../../docs/manual/prometheus/board.json"))
+        .expect("the board is JSON");
+    let panels = board["panels"].as_array().expect("panels").iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let texts = targets.map(|target| target["expr"].as_str().expect("an expression"));
+    texts.map(|text| text.replace("$instance", ".*").replace("$__rate_interval", "10s")).collect()
+}
+
+/// All rules that Prometheus at `at` has read, once it is ready.
+fn rules(at: SocketAddr) -> Vec<Value> {
+    let groups = data(at, "rules")["groups"].as_array().cloned().unwrap_or_default();
+    groups.iter().flat_map(|group| group["rules"].as_array().cloned().unwrap_or_default()).collect()
+}
+
+/// Starts Prometheus with our rules, for a rack whose metrics are at `rack`; `None` if none is here. `sluice
+/// up` waits two seconds for a process that does not answer, so a scrape has three.
+fn prometheus(folder: &Path, rack: SocketAddr, api: SocketAddr) -> Option<Running> {
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus/rules.yml");
+    let config = format!(
+        "global: {{scrape_interval: 3s, scrape_timeout: 3s, evaluation_interval: 200ms}}\n\
+         rule_files: [{rules}]\n\
+         scrape_configs: [{{job_name: sluice, static_configs: [{{targets: [\"{rack}\"]}}]}}]\n"
+    );
+    std::fs::write(folder.join("prometheus.yml"), config).expect("written");
+    let started = Command::new("prometheus")
+        .args(["--config.file=prometheus.yml", "--storage.tsdb.path=series"])
+        .arg(format!("--web.listen-address={api}"))
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let is_here = started.map(Running).ok();
+    if is_here.is_none() {
+        eprintln!("skipped: no prometheus is here (scripts/setup --test unpacks it)");
+    }
+    is_here
 }
 
 /// Needs the program `prometheus` of Debian's package, which `scripts/setup --test` unpacks.
 #[test]
-fn prometheus_reads_a_live_rack_and_its_rules_hold() {
-    let (folder, at, api) = (tempfile::tempdir().expect("a folder"), free_tcp(), free_tcp());
-    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus/rules.yml");
-    let config = format!(
-        "global: {{scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}}\n\
-         rule_files: [{rules}]\n\
-         scrape_configs: [{{job_name: sluice, static_configs: [{{targets: [\"{at}\"]}}]}}]\n"
-    );
-    std::fs::write(folder.path().join("prometheus.yml"), config).expect("written");
-    let prometheus = Command::new("prometheus")
-        .args(["--config.file=prometheus.yml", "--storage.tsdb.path=series"])
-        .arg(format!("--web.listen-address={api}"))
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(prometheus) = prometheus else {
-        return eprintln!("skipped: no prometheus is here (scripts/setup --test unpacks it)");
-    };
-    let mut prometheus = Running(prometheus);
-    let plan = SMALL.replace("length = \"1s\"", "length = \"60s\"");
-    let _rack = rack_of(folder.path(), at, &plan);
+fn prometheus_reads_a_live_rack_and_all_of_board_and_rules_has_data_and_a_stopped_worker_fires() {
+    let (folder, at, api) = (tempfile::tempdir().expect("a folder"), free_address(), free_address());
+    let Some(mut prometheus) = prometheus(folder.path(), at, api) else { return };
+    let plan = SMALL.replace("length = \"1s\"", "length = \"1800s\"");
+    let rack = rack_of(folder.path(), at, &plan);
     let mut seen = |text: &str, is_so: &dyn Fn(&[f64]) -> bool| {
         let found = (0..MOST_LOOKS).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(std::time::Duration::from_millis(50));
             is_so(&query(api, text))
         });
         assert!(found && prometheus.runs(), "{text}: {:?}", query(api, text));
@@ -246,7 +331,47 @@ fn prometheus_reads_a_live_rack_and_its_rules_hold() {
     seen("sluice_process_up", &|values| values.len() >= 3 && values.iter().all(|value| *value == 1.0));
     seen("sum(rate(sluice_worker_tasks_served_total[10s]))", &|values| values.first() > Some(&1.0));
     seen("sluice:client_latency_seconds:p99", &|values| values.first() > Some(&0.0));
-    seen("ALERTS{alertname=\"SluiceProcessDown\"}", &<[f64]>::is_empty);
+    for expression in expressions_of_the_board() {
+        seen(compared(&expression), &|values| !values.is_empty());
+    }
+    let rules = rules(api);
+    assert!(rules.len() > 15, "{rules:?}");
+    for rule in &rules {
+        assert_ne!(rule["health"], "err", "{rule}");
+        seen(compared(rule["query"].as_str().expect("a query")), &|values| !values.is_empty());
+    }
+    let firing = |alert: &str| format!("ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}}");
+    for alert in ["SluiceProcessDown", "SluiceHostsDied"] {
+        seen(&firing(alert), &<[f64]>::is_empty);
+    }
+    let worker = rack.worker_process("w-1");
+    kill_process(worker, Signal::STOP).expect("it lives");
+    for alert in ["SluiceProcessDown", "SluiceHostsDied"] {
+        seen(&firing(alert), &|values| values == [1.0]);
+    }
+    kill_process(worker, Signal::CONT).expect("it lives");
+    seen(&firing("SluiceProcessDown"), &<[f64]>::is_empty);
+}
+
+/// Needs the program `promtool` of the same package.
+#[test]
+fn each_alert_fires_when_it_should_and_not_before() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus");
+    let mut promtool = Command::new("promtool");
+    let Ok(tried) = promtool.args(["test", "rules", "rules.test.yml"]).current_dir(folder).output() else {
+        return eprintln!("skipped: no promtool is here (scripts/setup --test unpacks it)");
+    };
+    assert!(tried.status.success(), "{}{}", stdout(&tried), stderr(&tried));
+    let read = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).expect("it is there");
+    let tests = read("rules.test.yml");
+    for alert in read("rules.yml").lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+        let name = format!("alertname: {alert}\n");
+        let mut looks = tests.split(&name).skip(1).filter_map(|of| of.split("- alertname:").next());
+        assert!(
+            looks.any(|look| look.contains("exp_alerts:")),
+            "rules.test.yml has no time at which {alert} fires"
+        );
+    }
 }
 
 /// A controller of a switch apart, which waits for the lead: where it is asked, and where its metrics are.
@@ -265,7 +390,7 @@ fn standby(folder: &Path, tables: &str) -> (Running, String, SocketAddr) {
 
 #[test]
 fn a_standby_is_no_alert_and_all_tell_of_a_switch_that_stands_still() {
-    let (folder, tables) = (tempfile::tempdir().expect("a folder"), free_tcp().to_string());
+    let (folder, tables) = (tempfile::tempdir().expect("a folder"), free_address().to_string());
     let plan = SMALL.split("[load]").next().expect("the rack's part");
     std::fs::write(folder.path().join("small.toml"), plan).expect("written");
     let apart = ["switch", "small.toml", "--controller-apart", "--control", &tables];

@@ -14,8 +14,9 @@ use std::task::{Context, Poll};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Running, command, free_tcp, free_udp, json, sluice, stderr};
+use common::{Running, command, json, sluice, stderr};
 use serde_json::Value;
+use sluice_ports::free_address;
 use sluice_rpc::v1::controller_client::ControllerClient;
 use sluice_rpc::v1::tables_client::TablesClient;
 use sluice_rpc::v1::{DescribeRequest, RenewWorkerRequest, StatusRequest};
@@ -71,7 +72,7 @@ fn newer_callers_of_controller_and_switch_are_refused_in_one_line_and_counted() 
 #[test]
 fn packets_of_a_newer_version_are_counted_by_switch_and_worker_and_status_says_what_to_do() {
     let mut rack = Apart::start(&[]);
-    let metrics = free_tcp();
+    let metrics = free_address();
     let _worker = rack.worker(&["--metrics", &metrics.to_string()]);
     let status = rack.until(|status| status["workers"][0]["phase"] == "open");
     let worker: SocketAddr = status["workers"][0]["at"].as_str().expect("text").parse().expect("an address");
@@ -105,7 +106,7 @@ fn packets_of_a_newer_version_are_counted_by_switch_and_worker_and_status_says_w
 #[test]
 fn hosts_and_commands_that_meet_a_newer_controller_end_with_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
-    let control = free_tcp();
+    let control = free_address();
     let _newer = Newer::serve(control);
     let at = control.to_string();
     let worker = ["worker", "hold", "--slice", "work", "--controller", &at];
@@ -181,7 +182,7 @@ impl Apart {
     fn without_switch(flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("plan.toml"), PLAN).expect("written");
-        let (switch, tables, control) = (free_udp(), free_tcp(), free_tcp());
+        let (switch, tables, control) = (free_address(), free_address(), free_address());
         let mut rack = Self { folder, switch, tables, control, running_switch: None, controller: None };
         rack.start_controller(flags);
         rack

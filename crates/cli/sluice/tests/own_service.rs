@@ -6,8 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{Running, command, example, json, sluice, stderr, stdout};
-use serde_json::Value;
+use common::{Running, command, example, json, lone_switch, sluice, stderr, stdout};
 
 /// The part of a plan that they need.
 const TYPES_AND_SLICES: &str = "[types]\nreverse = 9\n[[slice]]\nname = \"words\"\ntypes = [\"reverse\"]\n";
@@ -16,17 +15,6 @@ fn folder_with(plan: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
     folder
-}
-
-/// Starts a switch alone; returns the address of its controller.
-fn lone_switch(folder: &Path) -> (Running, String) {
-    let anywhere = "127.0.0.1:0";
-    let flags = ["switch", "plan.toml", "--json", "--quiet", "--listen", anywhere, "--control", anywhere];
-    let mut switch = command(folder, &flags).stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut line = String::new();
-    BufReader::new(switch.stdout.take().expect("piped")).read_line(&mut line).expect("it says where it is");
-    let said: Value = serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}"));
-    (Running(switch), said["control"].as_str().expect("an address").to_owned())
 }
 
 /// The service, registered.

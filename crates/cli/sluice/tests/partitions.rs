@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use common::controlled::{ControlledRack, PATIENCE, role};
 use common::relay::Cut;
-use common::{Running, command, free_tcp, json, sluice, stderr, terminate};
+use common::{Running, command, json, sluice, stderr, terminate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use sluice_ports::free_address;
 
 #[test]
 fn a_leader_that_is_cut_off_from_the_switch_is_followed_and_is_a_standby_after_the_cut() {
@@ -91,7 +92,7 @@ fn a_status_ends_and_names_the_switch_that_stands_still() {
     let leader = rack.leader();
     rack.waits(&rack.controllers[1 - leader].0);
     // Another rack, whose controller does not wait for the lead.
-    let (tables, control) = (free_tcp().to_string(), free_tcp().to_string());
+    let (tables, control) = (free_address().to_string(), free_address().to_string());
     let start = |args: &[&str]| {
         let started = command(rack.path(), args).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Running(started.expect("it starts"))

@@ -32,7 +32,14 @@ fn a_small_rack_answers_every_task_and_cleans_up() {
         serde_json::from_str(&std::fs::read_to_string(out.join("result.json")).expect("written"))
             .expect("JSON");
     assert_eq!(written, result);
-    for file in ["result.csv", "timeline.csv", "hold-latency-us.hgrm", "hold-slowdown.hgrm", "plan.toml"] {
+    for file in [
+        "result.csv",
+        "timeline.csv",
+        "report.html",
+        "hold-latency-us.hgrm",
+        "hold-slowdown.hgrm",
+        "plan.toml",
+    ] {
         assert!(out.join(file).is_file(), "{file}");
     }
     nothing_is_left_of(folder.path());
@@ -158,6 +165,115 @@ fn a_sender_that_fell_behind_fails_its_gate_with_one_valid_result() {
     assert_eq!(result["passed"], false);
     assert_eq!(result["sender"]["fell_behind"], true);
     assert!(stderr(&output).contains("ms behind at its 99th percentile"), "{}", stderr(&output));
+}
+
+#[test]
+fn thresholds_of_plan_and_flags_decide_the_exit_code() {
+    let bounds = "behind_max = \"1s\"\nthresholds = [\"hold.p99<1min\", \"failed<1%\"]";
+    let folder = folder_with(&SMALL.replace("behind_max = \"1s\"", bounds));
+    // The type by its number.
+    let flags = ["--threshold", "4.p99<1ns", "--threshold", "refused<=1%", "--length", "300ms", "--json"];
+    let output = sluice(folder.path(), &[&["up", "plan.toml"], &flags[..]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let result = json(&output);
+    let gates = result["gates"].as_array().expect("a list").iter();
+    let set: Vec<_> = gates.filter(|gate| gate["name"] == "threshold").collect();
+    let texts: Vec<_> = set.iter().map(|gate| gate["threshold"]["text"].as_str().expect("text")).collect();
+    assert_eq!(texts, ["failed<1%", "hold.p99<1ns", "refused<=1%"], "the flag goes before the plan");
+    assert_eq!((&set[0]["passed"], &set[1]["passed"]), (&true.into(), &false.into()));
+    assert!(set[1]["threshold"]["measured"].as_f64() > Some(1.0), "{}", set[1]);
+    assert!(stderr(&output).contains("hold.p99 is "), "{}", stderr(&output));
+    let kept = std::fs::read_to_string(folder.path().join("out/small/plan.toml")).expect("it is kept");
+    assert!(kept.contains("thresholds = [\"failed<1%\", \"hold.p99<1ns\", \"refused<=1%\"]"), "{kept}");
+}
+
+#[test]
+fn a_threshold_on_nothing_that_is_measured_ends_before_anything_runs() {
+    let folder = folder_with(SMALL);
+    for (threshold, says) in [
+        ("hodl.p99<5ms", "unknown type of this load `hodl`; did you mean `hold`?"),
+        ("get.p99<5ms", "unknown type of this load `get`"),
+        ("hold.p99x<5ms", "unknown number `p99x`; did you mean `p99`?"),
+        ("p99<5", "p99 is a time, and `5` is not a span"),
+        ("goodput>5", "goodput needs `within`"),
+    ] {
+        for verb in [&["up", "plan.toml"][..], &["load", "plan.toml", "--patience", "1ms"]] {
+            let output = sluice(folder.path(), &[verb, &["--threshold", threshold]].concat());
+            assert_eq!(output.status.code(), Some(2), "{threshold}: {}", stderr(&output));
+            assert!(stderr(&output).contains(says), "{threshold}: {}", stderr(&output));
+            assert_eq!(stdout(&output), "");
+        }
+    }
+    assert!(!folder.path().join("out").exists(), "nothing ran");
+    let idle = SMALL.split("[load]").next().expect("it has one").to_owned();
+    let folder = folder_with(&idle);
+    let output = sluice(folder.path(), &["up", "plan.toml", "--threshold", "p99<5ms"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("has no [load]"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_load_in_stages_has_results_per_stage_and_runs_again_from_its_plan() {
+    let folder = folder_with(SMALL);
+    let flags = ["--stages", "200:300ms,200..600rps:300ms,0:100ms,300:200ms,0:300ms", "--json"];
+    let output = sluice(folder.path(), &[&["up", "plan.toml"], &flags[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = json(&output);
+    let stages = result["stages"].as_array().expect("a list");
+    let sent = |stage: &Value| stage["tasks"]["sent"].as_u64().expect("a number");
+    assert_eq!(stages.len(), 5, "also the pause at the end");
+    assert_eq!(stages.iter().map(sent).sum::<u64>(), sent(&result));
+    assert_eq!((sent(&stages[2]), &stages[2]["latency_ns"]), (0, &Value::Null));
+    assert!(sent(&stages[1]) > sent(&stages[0]), "{stages:?}");
+    assert_eq!((&stages[1]["from_s"], &stages[1]["to_per_s"]), (&0.5.into(), &600.0.into()));
+    let text =
+        |file: &str| std::fs::read_to_string(folder.path().join("out/small").join(file)).expect("there");
+    let table = text("stages.csv");
+    assert_eq!(table.lines().count(), 6, "{table}");
+    assert!(table.lines().all(|line| line.split(',').count() == 20), "{table}");
+
+    let again = sluice(folder.path(), &["up", "out/small/plan.toml"]);
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert!(
+        stdout(&again).contains("stages 200:300ms,200..600:300ms,0:100ms,300:200ms,0:300ms"),
+        "{}",
+        stdout(&again)
+    );
+    assert!(stdout(&again).contains("200..600"), "{}", stdout(&again));
+}
+
+#[test]
+fn stages_that_cannot_be_are_refused_before_anything_runs() {
+    let folder = folder_with(SMALL);
+    for (flags, says) in [
+        (&["--stages", "10k"][..], "`10k` is no stage: write RATE:SPAN"),
+        (&["--stages", "1k:1s", "--length", "1s"], "cannot be used with"),
+        (&["--stages", "1k:1s", "--rate", "5"], "cannot be used with"),
+        (&["--stages", "0:1s"], "no task ever comes"),
+    ] {
+        for verb in ["up", "load"] {
+            let output = sluice(folder.path(), &[&[verb, "plan.toml"], flags].concat());
+            assert_eq!(output.status.code(), Some(2), "{flags:?}: {}", stderr(&output));
+            assert!(stderr(&output).contains(says), "{flags:?}: {}", stderr(&output));
+        }
+    }
+    let staged = SMALL.replace("rate = 300", "stages = \"300:1s\"").replace("length = \"1s\"\n", "");
+    for (plan, says) in [
+        (SMALL.replace("rate = 300", "stages = \"300:1s\""), "stages have a length of their own"),
+        (staged.clone() + "arrivals = \"constant\"", "come at random moments"),
+        (staged.clone() + "rate = 5", "needs one of `rate`"),
+        (staged.replace(":1s", ""), "`300` is no stage"),
+    ] {
+        let folder = folder_with(&plan);
+        let output = sluice(folder.path(), &["up", "plan.toml"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{plan}: {}", stderr(&output));
+    }
+    let folder = folder_with(&staged);
+    let output = sluice(folder.path(), &["up", "plan.toml", "--length", "1s"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("leave --length out"), "{}", stderr(&output));
+    assert!(!folder.path().join("out").exists(), "nothing ran");
 }
 
 #[test]

@@ -272,3 +272,25 @@ fn plans_that_cannot_be_run() {
         refuses(folder.path(), &["reproduce", "bad.toml"], parts);
     }
 }
+
+#[test]
+fn a_table_of_what_is_not_known_names_the_nearest() {
+    let folder = folder();
+    refuses(folder.path(), &["table", "rian:2"], &["rian", "rain"]);
+    refuses(folder.path(), &["table", "--workloads", "expo"], &["workload of the table", "`exp`"]);
+    refuses(folder.path(), &["table", "--only"], &["<POLICY>"]);
+    let one = ["table", "central", "--only", "--workloads", "exp,const", "--tasks", "2k", "--json"];
+    let output = sluice(folder.path(), &one);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let of_its_own: Vec<_> =
+        std::fs::read_dir(folder.path().join("out")).expect("a folder").flatten().collect();
+    let [own] = &of_its_own[..] else { panic!("{of_its_own:?}") };
+    let name = own.file_name().to_string_lossy().into_owned();
+    assert!(name.starts_with("table-"), "{name}: the whole table's folder is left alone");
+    let page = std::fs::read_to_string(own.path().join("table.md")).expect("it is written");
+    assert!(
+        page.contains("\n## const: ") && page.contains("\n## exp: ") && !page.contains("## mix"),
+        "{page}"
+    );
+    assert_eq!(page.matches("| `central` |").count(), 3, "{page}");
+}

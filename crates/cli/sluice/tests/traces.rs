@@ -11,9 +11,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use common::{Running, SMALL, free_tcp, json, sluice, stderr};
+use common::{Running, SMALL, json, sluice, stderr};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use receiver::{TAKEN, receiver};
+use sluice_ports::free_address;
 
 /// Two racks below a spine.
 const RACKS: &str = r#"
@@ -146,7 +147,7 @@ fn a_switch_that_is_in_no_socket_says_that_it_writes_no_spans() {
 fn a_collector_that_is_not_there_costs_one_line_and_no_task() {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = format!("out = \"out\"\n{SMALL}");
-    let result = json(&run(folder.path(), &plan, "1", &format!("http://{}", free_tcp()), &[]));
+    let result = json(&run(folder.path(), &plan, "1", &format!("http://{}", free_address()), &[]));
     assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
     let log = read_to_string(folder.path().join("out/logs/switch.log")).expect("a log");
     assert_eq!(log.matches("traces-unsent").count(), 1, "{log}");
@@ -175,7 +176,7 @@ fn collect(tls: &str, scheme: &str, flags: &[&str]) {
         return println!("skipped: there is no otelcol in PATH");
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let at = free_tcp();
+    let at = free_address();
     let config = format!(
         "receivers:\n  otlp:\n    protocols:\n      http:\n        endpoint: {at}\n{tls}\
          exporters:\n  debug:\n    verbosity: detailed\n\

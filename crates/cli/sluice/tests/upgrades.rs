@@ -8,8 +8,9 @@ mod common;
 use std::process::Stdio;
 
 use common::loaded::{BEFORE, LoadedRack, ReplacedPart, tasks};
-use common::{Running, command, free_tcp, free_udp};
+use common::{Running, command};
 use rustix::process::{Pid, Signal, kill_process};
+use sluice_ports::free_address;
 
 /// A rack whose address stays while its switch is replaced. Three workers serve at once, so that one may be
 /// missing.
@@ -48,7 +49,7 @@ fn a_switch_on_a_socket_and_its_workers_are_replaced_under_load_and_every_task_i
 
 #[test]
 fn a_controller_in_a_process_of_its_own_and_then_its_switch_are_replaced_under_load() {
-    let tables = free_tcp().to_string();
+    let tables = free_address().to_string();
     let rack = LoadedRack::new(PLAN, 3);
     let control = rack.control.to_string();
     let apart = ["switch", "plan.toml", "--json", "--controller-apart", "--control", &tables];
@@ -126,7 +127,7 @@ fn leaves_and_their_spine_are_replaced_under_load() {
     let mut leaves = Vec::new();
     let mut workers = Vec::new();
     for (number, names) in [("1", ["a-1", "a-2"]), ("2", ["b-1", "b-2"])] {
-        let (at, control) = (free_udp().to_string(), free_tcp());
+        let (at, control) = (free_address().to_string(), free_address());
         let role = ["switch", "plan.toml", "--json", "--leaf", number, "--above", &above, "--listen", &at];
         leaves.push(ReplacedPart::start(
             rack.path(),

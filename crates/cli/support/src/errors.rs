@@ -1,6 +1,7 @@
 //! Converts the errors of libraries into failures of a command.
 
 use sluice_bmv2::Bmv2Error;
+use sluice_gateway::GatewayError;
 use sluice_kernel::KernelError;
 use sluice_net::NetError;
 use sluice_net::metrics::MetricsError;
@@ -59,6 +60,12 @@ impl From<KernelError> for Failure {
 
 impl From<Bmv2Error> for Failure {
     fn from(why: Bmv2Error) -> Self {
+        if why.is_bad_input() { Self::bad_input(why) } else { Self::broken(why) }
+    }
+}
+
+impl From<GatewayError> for Failure {
+    fn from(why: GatewayError) -> Self {
         if why.is_bad_input() { Self::bad_input(why) } else { Self::broken(why) }
     }
 }

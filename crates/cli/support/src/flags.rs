@@ -1,5 +1,7 @@
 //! Flags that commands share.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use sluice_log::LogForm;
@@ -13,6 +15,21 @@ pub struct Output {
     /// No progress and no live view.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Where results go beside their folder.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ExportArgs {
+    /// Write the tables in GitHub's Markdown into this file; `-` is stdout.
+    #[arg(long, value_name = "FILE")]
+    export_markdown: Option<PathBuf>,
+}
+
+impl ExportArgs {
+    /// The file for tables in Markdown, if there is to be one.
+    pub fn file(&self) -> Option<&Path> {
+        self.export_markdown.as_deref()
+    }
 }
 
 /// How log lines are written.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sluice_net::program::WorkerArgs;
+use sluice_services::kv::{KvArgs, KvRole};
 use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::{MeasureArgs, Measurement};
 use sluice_services::rocks::request::RocksRequest;
@@ -27,9 +28,17 @@ const CANNOT_START: i32 = 127;
 
 /// Replaces this process with a worker that serves `data`. Returns only on failure.
 pub fn become_worker(data: RocksArgs, worker: WorkerArgs) -> Outcome<()> {
+    become_asked(&RocksRequest::Work { data, worker: Box::new(worker) })
+}
+
+/// Replaces this process with a worker of a key-value store. Returns only on failure.
+pub fn become_store(store: KvArgs, role: KvRole, worker: WorkerArgs) -> Outcome<()> {
+    become_asked(&RocksRequest::Keep { store, role, worker: Box::new(worker) })
+}
+
+fn become_asked(request: &RocksRequest) -> Outcome<()> {
     let program = find()?;
-    let request = written(&RocksRequest::Work { data, worker: Box::new(worker) })?;
-    let why = Command::new(&program).arg(request).exec();
+    let why = Command::new(&program).arg(written(request)?).exec();
     Err(cannot_run(&program, &why))
 }
 

@@ -19,15 +19,10 @@ pub fn span_text(span: Duration) -> String {
     sluice_units::show_span(Nanos(span.as_nanos() as u64))
 }
 
-/// Reads a task's budget, such as `200us`.
-pub fn budget(text: &str) -> Result<Nanos, String> {
-    let span = sluice_units::span(text)?;
-    sluice_workload::check_budget(span).map(|()| span)
-}
-
-/// Reads tasks per second, such as `500` or `2000k`.
+/// Reads tasks per second, such as `500`, `2000k` or `2000krps`.
 pub fn rate(text: &str) -> Result<f64, String> {
-    check_rate(sluice_units::number(text).map_err(|why| format!("rate `{text}` {why}"))?)
+    let number = text.strip_suffix("rps").unwrap_or(text);
+    check_rate(sluice_units::number(number).map_err(|why| format!("rate `{text}` {why}"))?)
 }
 
 /// Refuses a rate that no sender can keep.
@@ -111,10 +106,10 @@ mod tests {
 
     #[test]
     fn rates_that_no_sender_can_keep_are_refused() {
-        for (text, per_s) in [("1000", 1e3), ("2000k", 2e6), ("2.8M", 2.8e6), ("1e3", 1e3)] {
+        for (text, per_s) in [("1000", 1e3), ("2000k", 2e6), ("2.8M", 2.8e6), ("1e3", 1e3), ("2krps", 2e3)] {
             assert_eq!(rate(text), Ok(per_s));
         }
-        for wrong in ["0", "-3", "NaN", "inf", "fast", "1e12"] {
+        for wrong in ["0", "-3", "NaN", "inf", "fast", "1e12", "rps"] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sluice_support::findings::{FindingKind, bounds};
+use sluice_support::plan::Plan;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/diagnosis.md");
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/prometheus/rules.yml");
@@ -54,6 +55,7 @@ fn alerts_have_the_same_bounds() {
         ),
         ("SluiceTasksRejected", vec![format!("> {}", bounds::TASKS_REFUSED)]),
         ("SluiceSwitchBehind", vec![format!("[{}]", s(bounds::COUNTED)), "> 0".to_owned()]),
+        ("SluiceRoundsFull", vec![format!("> {}", bounds::TASKS_REFUSED)]),
         ("SluiceTokensLost", vec![format!("> {}", bounds::TOKENS_LOST)]),
         (
             "SluiceCallsRefused",
@@ -64,4 +66,29 @@ fn alerts_have_the_same_bounds() {
             assert!(alert(&rules, name).contains(&part), "{name} has no `{part}`");
         }
     }
+}
+
+/// Why a plan with this key, in a section such as `[switch]`, is not read.
+fn refusal(section: &str, key: &str) -> String {
+    Plan::from_text("here", &format!("{section}\n{key} = 1\n"))
+        .err()
+        .map_or(String::new(), |why| why.to_string())
+}
+
+#[test]
+fn keys_that_findings_name_are_keys_of_plans() {
+    let mut named = 0;
+    for kind in FindingKind::ALL {
+        let parts: Vec<&str> = kind.next().split("` in [").collect();
+        for pair in parts.windows(2) {
+            let key = pair[0].rsplit('`').next().expect("a first part");
+            let ends = if pair[1].starts_with('[') { "]]" } else { "]" };
+            let (section, _) = pair[1].split_once(ends).expect("a section ends");
+            let why = refusal(&format!("[{section}{ends}"), key);
+            assert!(!why.contains("unknown key"), "{}: {why}", kind.code());
+            named += 1;
+        }
+    }
+    assert!(named > 0, "no finding names a key");
+    assert!(refusal("[switch]", "payload_bytes").contains("unknown key"), "an unknown key is told as one");
 }

@@ -11,12 +11,13 @@ use proptest::sample::{select, subsequence};
 use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::rdma::Mtu;
 use sluice_net::served::ServedSlice;
+use sluice_services::kv::KvArgs;
 use sluice_services::rocks::{GET_KEYS_MAX, RocksArgs};
 use sluice_sim::Within;
 use sluice_support::flags::{Io, TableServer};
 use sluice_support::plan::{
     Arrivals, Changes, CoresPlan, Event, LoadPlan, Plan, RdmaPlan, Request, ServicePlan, SlicePlan, Spread,
-    SwitchPlan, Target, Types, WorkerPlan,
+    SwitchPlan, Target, Threshold, Types, WorkerPlan,
 };
 use sluice_support::results::kept::{Keeper, PLAN};
 use sluice_testbed::LabelNeed;
@@ -103,19 +104,22 @@ fn a_deadline_that_was_left_to_the_dilation_goes_along_with_it() {
 }
 
 fn plans() -> impl Strategy<Value = Plan> {
-    (top(), switches(), rdmas(), databases(), parts()).prop_map(|(top, switch, rdma, rocksdb, parts)| {
-        let (types, slices, workers, load, events) = parts;
-        let mut plan = Plan { switch, rdma, rocksdb, types, slices, workers, load, events, ..top };
-        if plan.program().traits().adaptive.is_some() {
-            plan.rdma.servers = plan.rdma.servers.max(1);
-            plan.workers.iter_mut().for_each(|worker| worker.cores = None);
-        }
-        let apart = plan.events.iter().any(|event| event.kill == Target::Controller);
-        plan.switch.controller_apart |= apart;
-        let servers = plan.servers();
-        plan.events.retain(|event| !matches!(&event.kill, Target::Server(name) if !servers.contains(name)));
-        plan
-    })
+    (top(), switches(), rdmas(), (databases(), stores()), parts()).prop_map(
+        |(top, switch, rdma, data, parts)| {
+            let ((rocksdb, kv), (types, slices, workers, load, events)) = (data, parts);
+            let mut plan = Plan { switch, rdma, rocksdb, kv, types, slices, workers, load, events, ..top };
+            if plan.program().traits().adaptive.is_some() {
+                plan.rdma.servers = plan.rdma.servers.max(1);
+                plan.workers.iter_mut().for_each(|worker| worker.cores = None);
+            }
+            let apart = plan.events.iter().any(|event| event.kill == Target::Controller);
+            plan.switch.controller_apart |= apart;
+            let servers = plan.servers();
+            plan.events
+                .retain(|event| !matches!(&event.kill, Target::Server(name) if !servers.contains(name)));
+            plan
+        },
+    )
 }
 
 fn top() -> impl Strategy<Value = Plan> {
@@ -207,6 +211,14 @@ fn databases() -> impl Strategy<Value = RocksArgs> {
     (text(), 1u64..=1_000_000_000, 1u32..=1 << 20, 0u32..=1 << 20).prop_map(
         |(db, keys, item_bytes, cache_mib)| RocksArgs { db: db.into(), keys, item_bytes, cache_mib },
     )
+}
+
+fn stores() -> impl Strategy<Value = KvArgs> {
+    (text(), 0u32..=1 << 20, any::<bool>()).prop_map(|(db, cache_mib, sync)| KvArgs {
+        db: db.into(),
+        cache_mib,
+        sync,
+    })
 }
 
 type Parts = (Types, Vec<SlicePlan>, Vec<WorkerPlan>, Option<LoadPlan>, Vec<Event>);
@@ -320,9 +332,16 @@ fn load(names: Vec<&'static str>) -> impl Strategy<Value = LoadPlan> {
                 behind_max: spans.3,
                 failed_max: parts[0],
                 refused_max: parts[0],
+                thresholds: thresholds(&names),
             }
         },
     )
+}
+
+/// A threshold on each type, and on all tasks.
+fn thresholds(names: &[&'static str]) -> Vec<Threshold> {
+    let of = |class| Threshold { class, .."p99.9<=5ms".parse().expect("it is legal") };
+    names.iter().map(|name| of(Some((*name).to_owned()))).chain([of(None)]).collect()
 }
 
 /// No limit, one for all types, or one for each.

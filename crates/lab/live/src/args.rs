@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use sluice_experiment::policies::split;
 use sluice_study::numbers;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::{Io, Output};
-use sluice_support::policies::split;
 use sluice_support::units;
 
 /// The default distance between the loads of a range.
@@ -87,6 +87,8 @@ pub struct SweepArgs<'s> {
     pub length: Option<Duration>,
     /// Where everything goes.
     pub out: Option<&'s Path>,
+    /// The file for the result's tables in Markdown.
+    pub markdown: Option<&'s Path>,
     /// How results are printed.
     pub output: &'s Output,
     /// The commit of this program.

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sluice_experiment::policies;
 use sluice_study::numbers;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::plan::POLICY_DEFAULT;
-use sluice_support::policies;
 use sluice_support::results::files;
 use sluice_system::text;
 use sluice_testbed::Testbed;
@@ -243,7 +243,7 @@ impl KeptSettings for VersusSettings {
 
 /// The policies that the flags name; `None` if there are none.
 fn listed(flags: &[String]) -> Outcome<Option<Vec<String>>> {
-    if flags.is_empty() { Ok(None) } else { policies::listed(flags).map(Some) }
+    if flags.is_empty() { Ok(None) } else { Ok(policies::listed(flags).map(Some)?) }
 }
 
 fn within(what: &str, number: u64, least: u64, most: u64) -> Result<(), String> {

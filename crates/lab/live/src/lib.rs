@@ -34,7 +34,7 @@ use sluice_stats::Measured;
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::file_name::file_name;
 use sluice_support::print;
-use sluice_support::results::{files, studies};
+use sluice_support::results::{export, files, studies};
 use sluice_support::stop::Stop;
 use sluice_support::view;
 use sluice_testbed::Testbed;
@@ -62,6 +62,7 @@ pub fn run(up: &SweepArgs<'_>) -> Outcome<()> {
     let sweep = LiveSweep::new(&settings)?;
     let settings = settings.on_kept_testbed();
     let stop = Stop::on_signals_and_hangup()?;
+    export::check(up.markdown)?;
     files::make(&sweep.out)?;
     settings.keep(&sweep.testbed)?;
     let quiet = up.output.quiet || up.output.json;
@@ -93,6 +94,7 @@ pub fn run(up: &SweepArgs<'_>) -> Outcome<()> {
         print::text(report::summary(&study, view::columns()))?;
         say(format!("all of it is in {}", sweep.out.display()));
     }
+    export::write(up.markdown, &report::markdown(&study)).map_err(Failure::with_result_shown)?;
     measured
         .and_then(|()| stopped(&sweep, &stop))
         .and_then(|()| verdict(&study, &cells))

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sluice_experiment::policies;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_stats::Warmup;
@@ -11,7 +12,6 @@ use sluice_study::checked_plan;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::plan::check::SIMULATED_ONLY;
-use sluice_support::policies;
 use sluice_switch::registry::Choice;
 use sluice_switchd::switch::Delays;
 use sluice_testbed::Testbed;

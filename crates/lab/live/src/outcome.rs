@@ -100,6 +100,7 @@ fn settings(sweep: &LiveSweep, notes: Vec<String>) -> Settings {
         tasks: tasks().min().unwrap_or(0),
         tasks_most: tasks().max().unwrap_or(0),
         warm_up: format!("{:?} of real time", sweep.length / WARM_UP_PART),
+        machine: Some(sluice_system::machine()),
         dilation: Some(sweep.dilation),
         notes,
     }

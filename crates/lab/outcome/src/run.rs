@@ -63,6 +63,8 @@ pub struct RunResult {
     pub sustained: Sustained,
     /// The types, in the order of the mix.
     pub types: Vec<TypeResult>,
+    /// The stages of a load whose rate changes with time.
+    pub stages: Vec<StageResult>,
     /// Whether the load was sent on time.
     pub sender: SenderReport,
     /// Faults on schedule.
@@ -136,6 +138,27 @@ pub struct TypeResult {
     pub worker_wait_ns: Option<Quantiles>,
     /// How long tasks were served.
     pub service_ns: Option<Quantiles>,
+    /// The 95 % intervals of numbers, as far as the run's parts tell them: `replied_per_s`, the shares
+    /// `refused`, `failed` and `unknown` of the tasks sent, and `latency_ns_p99` and so on.
+    pub intervals: BTreeMap<&'static str, [f64; 2]>,
+}
+
+/// The tasks of all types that were due in one stage of a load.
+#[derive(Clone, Debug, Serialize)]
+pub struct StageResult {
+    /// When the stage began, from the start of the load.
+    pub from_s: f64,
+    /// When the stage ended; earlier than planned if the run was stopped.
+    pub until_s: f64,
+    /// Offered tasks per second at the beginning.
+    pub from_per_s: f64,
+    /// Offered tasks per second at the planned end.
+    pub to_per_s: f64,
+    pub tasks: TaskCounts,
+    /// Replies per second of the stage, including replies to earlier tasks.
+    pub replied_per_s: f64,
+    /// From the intended send time to the reply; null if no reply came.
+    pub latency_ns: Option<Quantiles>,
 }
 
 /// Quantiles of a distribution.
@@ -212,6 +235,21 @@ pub struct Gate {
     pub passed: bool,
     /// The measured value and the bound, as text.
     pub says: String,
+    /// The threshold behind the condition, if somebody asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<ThresholdResult>,
+}
+
+/// A bound that somebody set, and the number that it bounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThresholdResult {
+    /// The threshold as it is written in plans and flags.
+    pub text: String,
+    /// The measured number; null if nothing was measured.
+    pub measured: Option<f64>,
+    pub bound: f64,
+    /// The unit of both: "ns", "share", "per_s" or "quotient".
+    pub unit: &'static str,
 }
 
 /// Events in one stretch of time.

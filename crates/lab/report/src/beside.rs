@@ -6,17 +6,18 @@ use serde_json::Value;
 use sluice_outcome::study::{Estimate, Metric, Panel, Point, Series, StudyOutcome, Unit};
 
 use super::html::{Html, tag};
+use super::panel::Pictures;
 use super::series_style::SeriesStyles;
 use super::{panel, show};
 
 /// A piece of a page about two studies, each with the name that it has there.
 pub fn beside(one: (&str, &StudyOutcome), other: (&str, &StudyOutcome)) -> String {
     let merged = merged(one, other);
-    let looks = SeriesStyles::of(&merged);
+    let looks = SeriesStyles::of(&merged.panels);
     let mut html = Html::new();
     settings(&mut html, [one, other]);
     for (number, of) in merged.panels.iter().enumerate() {
-        panel::panel(&mut html, of, &looks, number);
+        panel::panel(&mut html, &Pictures { panel: of, looks: &looks, slo_ns: None }, number);
         differences(&mut html, &of.id, one, other);
     }
     html.into_string()

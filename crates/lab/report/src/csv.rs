@@ -1,4 +1,5 @@
-//! A study as CSV: a row for each point, class and metric, in the order of the study.
+//! A study as CSV: a row for each point, class and metric, in the order of the study; or a row for each
+//! point, with a column for each number.
 
 use std::fmt::{Display, Write};
 
@@ -28,6 +29,78 @@ pub fn csv(study: &StudyOutcome) -> String {
     study.expectations.iter().for_each(|row| statement(&mut out, study, row));
     study.comparisons.iter().for_each(|row| pair(&mut out, study, row));
     out
+}
+
+/// A row for each point, as pandas and gnuplot read it: each number has a column, and an estimate two more,
+/// for the ends of its interval. Numbers of a class have its name before theirs. What was not measured, or
+/// has no upper end, is empty.
+pub fn points_csv(studies: &[StudyOutcome]) -> String {
+    let points = || {
+        let panels = studies.iter().flat_map(|study| study.panels.iter().map(move |panel| (study, panel)));
+        let series = panels.flat_map(|(study, panel)| panel.series.iter().map(move |of| (study, panel, of)));
+        series.flat_map(|(study, panel, of)| of.points.iter().map(move |point| (study, panel, of, point)))
+    };
+    let mut classes: Vec<&str> = Vec::new();
+    for class in points().flat_map(|(.., point)| &point.classes) {
+        if !classes.contains(&class.name.as_str()) {
+            classes.push(&class.name);
+        }
+    }
+    let mut out = point_headings(&classes);
+    for (study, panel, series, point) in points() {
+        let mut cells = vec![head(study, &panel.id, &panel.workload, series, point)];
+        estimate_cells(&mut cells, Some(&point.throughput_per_s));
+        time_cells(&mut cells, Some(&point.overall));
+        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        cells.extend(Gauges::ALL.iter().map(|gauge| number((gauge.get)(&point.gauges))));
+        cells.extend(Counts::ALL.iter().map(|count| (count.get)(&point.counts).to_string()));
+        for name in &classes {
+            let class = point.classes.iter().find(|class| class.name == *name);
+            cells.push(class.map_or_else(String::new, |class| class.tasks.to_string()));
+            estimate_cells(&mut cells, class.and_then(|class| class.goodput_per_s.as_ref()));
+            time_cells(&mut cells, class.map(|class| &class.times));
+        }
+        out += &cells.join(",");
+        out.push('\n');
+    }
+    out
+}
+
+fn point_headings(classes: &[&str]) -> String {
+    let before = HEADINGS.split(",class,").next().unwrap_or_default();
+    let with_ends = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}{end}"));
+    let times = || {
+        let parts = |measure: Measure| Part::ALL.map(|part| format!("{}_{}", measure.name(), part.name()));
+        Measure::ALL.into_iter().flat_map(parts).flat_map(|name| with_ends(&name))
+    };
+    let mut all = vec![before.to_owned()];
+    all.extend(with_ends("throughput_per_s"));
+    all.extend(times());
+    all.extend(Gauges::ALL.iter().map(|gauge| gauge.name.to_owned()));
+    all.extend(Counts::ALL.iter().map(|count| count.name.to_owned()));
+    for class in classes {
+        let own = std::iter::once("tasks".to_owned()).chain(with_ends("goodput_per_s")).chain(times());
+        all.extend(own.map(|name| field(format!("{class}.{name}"))));
+    }
+    all.join(",") + "\n"
+}
+
+fn time_cells(cells: &mut Vec<String>, times: Option<&Times>) {
+    for measure in Measure::ALL {
+        for part in Part::ALL {
+            estimate_cells(cells, times.map(|times| times.spread(measure).get(part)).as_ref());
+        }
+    }
+}
+
+fn estimate_cells(cells: &mut Vec<String>, of: Option<&Estimate>) {
+    let ends = of.map(|of| [of.value.to_string(), of.low.to_string(), upper(of)]);
+    cells.extend(ends.unwrap_or_default());
+}
+
+/// The upper end of an interval; empty if the data give none.
+fn upper(of: &Estimate) -> String {
+    if of.open_above { String::new() } else { of.high.to_string() }
 }
 
 /// A statement with its verdict; its id is in the class column.
@@ -121,10 +194,8 @@ impl Rows {
         let (head, class) = (&self.head, field(class));
         // Writing to a string cannot fail.
         let _ = match of {
-            Some(Estimate { value, low, high, method, open_above }) => {
-                // If the data give no upper bound, the upper end is empty.
-                let high = if *open_above { String::new() } else { high.to_string() };
-                let method = method_name(*method);
+            Some(of @ Estimate { value, low, method, .. }) => {
+                let (high, method) = (upper(of), method_name(*method));
                 writeln!(out, "{head},{class},{metric},{value},{low},{high},{method}")
             }
             None => writeln!(out, "{head},{class},{metric},,,,"),

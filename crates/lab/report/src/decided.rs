@@ -28,7 +28,7 @@ pub(super) fn whole(title: &str, header: impl FnOnce(&mut Html), main: impl FnOn
     let mut html = Html::new();
     html.verbatim("<!doctype html>\n");
     html.element(tag("html").with("lang", "en"), |html| {
-        page::head(html, title);
+        page::head(html, title, "");
         html.element("body", |html| {
             html.element("header", |html| {
                 html.leaf(tag("p").with("class", "kicker"), "Sluice");

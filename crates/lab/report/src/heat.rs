@@ -10,9 +10,9 @@ use super::show;
 /// dashboard's policy forbids them.
 const LEVEL_MAX: f64 = 14.0;
 
-pub(super) fn heat(html: &mut Html, map: &HeatMap) {
+pub(super) fn heat(html: &mut Html, map: &HeatMap, before: &str) {
     let strength = strengths(map);
-    html.element(tag("section").with("id", format_args!("heat-{}", map.id)), |html| {
+    html.element(tag("section").with("id", format_args!("{before}heat-{}", map.id)), |html| {
         html.leaf("h2", &map.title);
         html.element(tag("div").with("class", "wide"), |html| {
             html.element(tag("table").with("class", "heat"), |html| {

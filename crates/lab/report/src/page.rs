@@ -1,21 +1,42 @@
-//! The page of a study: a single file that loads nothing else.
+//! The page of a study or of several: a single file that loads nothing else.
+
+mod scripts;
 
 use sluice_outcome::study::{Settings, StudyOutcome, Verdict};
 
 use super::html::{Html, tag};
+use super::panel::Pictures;
 use super::series_style::SeriesStyles;
 use super::{heat, panel, show, tables};
 
 /// The page of a study.
 pub fn page(study: &StudyOutcome) -> String {
+    page_of(std::slice::from_ref(study), None)
+}
+
+/// The page of one or more studies, with a line at a latency that must be kept. A policy looks the same in
+/// all of them.
+pub fn page_of(studies: &[StudyOutcome], slo_ns: Option<f64>) -> String {
+    let looks = SeriesStyles::of(studies.iter().flat_map(|study| &study.panels));
+    let title = match studies {
+        [study] => format!("{}: {}", study.name, study.title),
+        _ => several(studies),
+    };
     let mut html = Html::new();
     html.verbatim("<!doctype html>\n");
     html.element(tag("html").with("lang", "en"), |html| {
-        head(html, &format!("{}: {}", study.name, study.title));
+        head(html, &title, &scripts::allowed());
         html.element("body", |html| {
-            heading(html, study);
-            html.element("main", |html| body(html, study));
-            html.line();
+            match studies {
+                [study] => {
+                    let part = PagePart { study, looks: &looks, slo_ns, before: "", panels_before: 0 };
+                    heading(html, &part);
+                    html.element("main", |html| body(html, &part));
+                    html.line();
+                }
+                _ => all(html, studies, &looks, slo_ns),
+            }
+            scripts::write(html);
         });
     });
     html.line();
@@ -24,27 +45,80 @@ pub fn page(study: &StudyOutcome) -> String {
 
 /// What stands in the page of a study, for a page of another program that has the style sheet.
 pub fn page_body(study: &StudyOutcome) -> String {
+    let looks = SeriesStyles::of(&study.panels);
+    let part = PagePart { study, looks: &looks, slo_ns: None, before: "", panels_before: 0 };
     let mut html = Html::new();
-    heading(&mut html, study);
-    body(&mut html, study);
+    heading(&mut html, &part);
+    body(&mut html, &part);
     html.into_string()
 }
 
-/// The head of a page: metadata and style.
-pub(super) fn head(html: &mut Html, title: &str) {
+/// A study on a page.
+struct PagePart<'p> {
+    study: &'p StudyOutcome,
+    looks: &'p SeriesStyles,
+    slo_ns: Option<f64>,
+    /// What the ids of its sections begin with, so that no two studies share one.
+    before: &'p str,
+    /// How many panels stand above.
+    panels_before: usize,
+}
+
+/// The title of a page of several studies.
+fn several(studies: &[StudyOutcome]) -> String {
+    let names: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
+    format!("{} studies: {}", studies.len(), names.join(", "))
+}
+
+/// Several studies, below a table of contents.
+fn all(html: &mut Html, studies: &[StudyOutcome], looks: &SeriesStyles, slo_ns: Option<f64>) {
+    html.element("header", |html| {
+        html.leaf(tag("p").with("class", "kicker"), "Sluice");
+        html.leaf("h1", several(studies));
+        html.element(tag("nav").with("aria-label", "Studies"), |html| {
+            for (place, study) in studies.iter().enumerate() {
+                let link = tag("a").with("href", format_args!("#study-{place}"));
+                html.leaf(link, format_args!("{}: {}", study.name, study.title));
+                html.verbatim(" ");
+            }
+        });
+    });
+    html.line();
+    html.element("main", |html| {
+        let mut panels_before = 0;
+        for (place, study) in studies.iter().enumerate() {
+            let before = format!("study-{place}-");
+            let part = PagePart { study, looks, slo_ns, before: &before, panels_before };
+            html.element(tag("article").with("id", format_args!("study-{place}")), |html| {
+                heading(html, &part);
+                body(html, &part);
+            });
+            html.line();
+            panels_before += study.panels.len();
+        }
+    });
+    html.line();
+}
+
+/// The head of a page: metadata, style, and the scripts that its policy allows.
+pub(super) fn head(html: &mut Html, title: &str, scripts: &str) {
     html.element("head", |html| {
         html.verbatim(concat!(
             "<meta charset=\"utf-8\"/>\n",
             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n",
             "<meta name=\"color-scheme\" content=\"light dark\"/>\n",
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n",
         ));
+        let scripts = if scripts.is_empty() { String::new() } else { format!("; script-src {scripts}") };
+        let policy = format!("default-src 'none'; style-src 'unsafe-inline'{scripts}");
+        html.lone(tag("meta").with("http-equiv", "Content-Security-Policy").with("content", policy));
+        html.line();
         html.leaf("title", format_args!("{title} · Sluice"));
         html.verbatim(concat!("\n<style>\n", include_str!("style.css"), "</style>\n"));
     });
 }
 
-fn heading(html: &mut Html, study: &StudyOutcome) {
+fn heading(html: &mut Html, part: &PagePart<'_>) {
+    let study = part.study;
     html.element("header", |html| {
         html.element(tag("p").with("class", "kicker"), |html| {
             html.text("Sluice · ");
@@ -71,7 +145,7 @@ fn heading(html: &mut Html, study: &StudyOutcome) {
             );
             html.leaf(tag("p").with("class", "notice"), says);
         }
-        contents(html, study);
+        contents(html, part);
     });
     html.line();
 }
@@ -87,42 +161,46 @@ fn made(study: &StudyOutcome) -> String {
     )
 }
 
-fn body(html: &mut Html, study: &StudyOutcome) {
+fn body(html: &mut Html, part: &PagePart<'_>) {
+    let PagePart { study, looks, slo_ns, before, panels_before } = *part;
+    let section = |html: &mut Html, id: &str, title: &str, inside: &dyn Fn(&mut Html)| {
+        section(html, &format!("{before}{id}"), title, inside);
+    };
     if !study.expectations.is_empty() {
-        section(html, "verdicts", "Beside the paper", |html| {
+        section(html, "verdicts", "Beside the paper", &|html| {
             tally(html, study);
             tables::verdicts(html, study);
         });
     }
-    study.heats.iter().for_each(|map| heat::heat(html, map));
-    let looks = SeriesStyles::of(study);
+    study.heats.iter().for_each(|map| heat::heat(html, map, before));
     for (number, of) in study.panels.iter().enumerate() {
-        panel::panel(html, of, &looks, number);
+        panel::panel(html, &Pictures { panel: of, looks, slo_ns }, panels_before + number);
     }
     if !study.searches.is_empty() {
-        section(html, "searches", "The most that keeps a limit", |html| tables::searches(html, study));
+        section(html, "searches", "The most that keeps a limit", &|html| tables::searches(html, study));
     }
     if !study.comparisons.is_empty() {
-        section(html, "comparisons", "Pairs on the same tasks", |html| tables::comparisons(html, study));
+        section(html, "comparisons", "Pairs on the same tasks", &|html| tables::comparisons(html, study));
     }
-    section(html, "reading", "How to read this", |html| html.verbatim(include_str!("reading.html")));
-    section(html, "settings", "Settings", |html| settings(html, study));
+    section(html, "reading", "How to read this", &|html| html.verbatim(include_str!("reading.html")));
+    section(html, "settings", "Settings", &|html| settings(html, study));
     if !study.panels.is_empty() {
-        section(html, "numbers", "All numbers", |html| {
+        section(html, "numbers", "All numbers", &|html| {
             study.panels.iter().for_each(|panel| tables::numbers(html, panel));
         });
     }
 }
 
 /// The table of contents.
-fn contents(html: &mut Html, study: &StudyOutcome) {
+fn contents(html: &mut Html, part: &PagePart<'_>) {
+    let PagePart { study, before, panels_before, .. } = *part;
     let of_panels = study
         .panels
         .iter()
         .enumerate()
-        .map(|(number, panel)| (format!("panel-{number}"), panel.title.as_str()));
-    let of_heats = study.heats.iter().map(|map| (format!("heat-{}", map.id), map.title.as_str()));
-    let before = (!study.expectations.is_empty()).then_some(("verdicts", "Beside the paper"));
+        .map(|(number, panel)| (format!("panel-{}", panels_before + number), panel.title.as_str()));
+    let of_heats = study.heats.iter().map(|map| (format!("{before}heat-{}", map.id), map.title.as_str()));
+    let verdicts = (!study.expectations.is_empty()).then_some(("verdicts", "Beside the paper"));
     let behind = [
         (!study.searches.is_empty()).then_some(("searches", "Limits")),
         (!study.comparisons.is_empty()).then_some(("comparisons", "Pairs")),
@@ -130,8 +208,8 @@ fn contents(html: &mut Html, study: &StudyOutcome) {
         Some(("settings", "Settings")),
         (!study.panels.is_empty()).then_some(("numbers", "All numbers")),
     ];
-    let ours = |(id, title): (&str, &'static str)| (id.to_owned(), title);
-    let links = before
+    let ours = |(id, title): (&str, &'static str)| (format!("{before}{id}"), title);
+    let links = verdicts
         .map(ours)
         .into_iter()
         .chain(of_heats)
@@ -145,7 +223,7 @@ fn contents(html: &mut Html, study: &StudyOutcome) {
     });
 }
 
-fn section(html: &mut Html, id: &'static str, title: &str, inside: impl FnOnce(&mut Html)) {
+fn section(html: &mut Html, id: &str, title: &str, inside: &dyn Fn(&mut Html)) {
     html.element(tag("section").with("id", id), |html| {
         html.leaf("h2", title);
         inside(html);

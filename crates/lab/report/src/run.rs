@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use sluice_outcome::run::{
-    Bin, ClockStep, EventResult, FaultEffect, LeafTrip, Quantiles, RunResult, TaskCounts, TypeResult,
+    Bin, ClockStep, EventResult, FaultEffect, LeafTrip, Quantiles, RunResult, StageResult, TaskCounts,
+    TypeResult,
 };
 
 use crate::csv::field;
-use crate::table::{NOTHING, Table, digits, time};
+use crate::markdown::{paragraphs, section};
+use crate::table::{NOTHING, Table, digits, escaped, time};
 
 /// The name of the switch on a socket in results.
 const UDP: &str = "udp";
@@ -26,6 +28,10 @@ pub fn summary(result: &RunResult) -> String {
     reasons(&mut out, result);
     out += "\n";
     out += &times(result).to_string();
+    if !result.stages.is_empty() {
+        out += "\n";
+        out += &stages(result).to_string();
+    }
     if !result.events.is_empty() {
         out += "\n";
         out += &events(result).to_string();
@@ -35,6 +41,51 @@ pub fn summary(result: &RunResult) -> String {
     out += "\n";
     verdict(&mut out, result);
     out
+}
+
+/// The result in GitHub's Markdown.
+pub fn markdown(result: &RunResult) -> String {
+    let mut out = format!("# {}\n", escaped(&result.title()));
+    paragraphs(&mut out, heading_text(result).lines());
+    section(&mut out, "Tasks", &outcomes(result));
+    paragraphs(&mut out, reasons_text(result).lines());
+    section(&mut out, "Times", &times(result));
+    if !result.stages.is_empty() {
+        section(&mut out, "Stages", &stages(result));
+    }
+    if !result.events.is_empty() {
+        section(&mut out, "Faults", &events(result));
+    }
+    section(&mut out, "Gates", &gates(result));
+    if result.aborted {
+        let why = result.abort_reason.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        paragraphs(&mut out, [format!("Stopped early{why}").as_str()].into_iter());
+    }
+    out
+}
+
+/// The settings behind all numbers, line by line.
+pub(super) fn heading_text(result: &RunResult) -> String {
+    let mut out = String::new();
+    heading(&mut out, result);
+    out
+}
+
+/// When answers are in time, and why tasks had no good reply, line by line.
+pub(super) fn reasons_text(result: &RunResult) -> String {
+    let mut out = String::new();
+    limits(&mut out, &result.types);
+    reasons(&mut out, result);
+    out
+}
+
+/// The conditions that the run had to meet.
+fn gates(result: &RunResult) -> Table {
+    let mut table = Table::new(["gate", "holds", "says"]);
+    for gate in &result.gates {
+        table.row([gate.name, if gate.passed { "yes" } else { "NO" }, &gate.says]);
+    }
+    table
 }
 
 /// The result as JSON, in one line.
@@ -61,7 +112,8 @@ pub fn types_csv(result: &RunResult) -> String {
             let _ = write!(csv, ",{column}_{part}");
         }
     }
-    csv.push_str(",dilation,faults,passed,within_ns,goodput_per_s\n");
+    csv.push_str(",dilation,faults,passed,within_ns,goodput_per_s");
+    csv.push_str(",name,policy,seed,offered_per_s,length_s,sluice\n");
     for kind in &result.types {
         let counts = numbers(&kind.tasks).join(",");
         let _ = write!(csv, "{},{counts},{}", field(&kind.name), kind.replied_per_s);
@@ -86,7 +138,10 @@ pub fn types_csv(result: &RunResult) -> String {
         let _ = write!(csv, ",{},{faults},{}", result.dilation, result.passed);
         let within = kind.within_ns.map_or_else(String::new, |ns| ns.to_string());
         let goodput = kind.goodput_per_s.map_or_else(String::new, |per_s| per_s.to_string());
-        let _ = writeln!(csv, ",{within},{goodput}");
+        let offered = result.offered_per_s.map_or_else(String::new, |per_s| per_s.to_string());
+        let (name, policy) = (field(&result.name), field(&result.policy));
+        let (seed, length, version) = (result.seed, result.length_s, result.sluice);
+        let _ = writeln!(csv, ",{within},{goodput},{name},{policy},{seed},{offered},{length},{version}");
     }
     csv
 }
@@ -98,6 +153,27 @@ pub fn timeline_csv(result: &RunResult) -> String {
         let from = i as f64 * result.timeline_bin_s;
         let Bin { due, replied, slowest_ns, sent_again, refused } = bin;
         let _ = writeln!(csv, "{from:.3},{due},{replied},{slowest_ns},{sent_again},{refused}");
+    }
+    csv
+}
+
+/// A row per stage.
+pub fn stages_csv(result: &RunResult) -> String {
+    let mut csv = String::from(
+        "stage,from_s,until_s,from_per_s,to_per_s,sent,replied,failed,refused,unknown,lost,attempts,\
+         replied_per_s,latency_ns_mean,latency_ns_p50,latency_ns_p90,latency_ns_p95,latency_ns_p99,\
+         latency_ns_p999,latency_ns_max\n",
+    );
+    for (stage, number) in result.stages.iter().zip(1..) {
+        let StageResult { from_s, until_s, from_per_s, to_per_s, tasks, replied_per_s, latency_ns } = stage;
+        let counts = numbers(tasks).join(",");
+        let _ = write!(csv, "{number},{from_s},{until_s},{from_per_s},{to_per_s},{counts},{replied_per_s}");
+        let _ = match latency_ns {
+            Some(Quantiles { mean, p50, p90, p95, p99, p999, max }) => {
+                writeln!(csv, ",{mean},{p50},{p90},{p95},{p99},{p999},{max}")
+            }
+            None => writeln!(csv, ",,,,,,,"),
+        };
     }
     csv
 }
@@ -152,7 +228,7 @@ fn numbers(tasks: &TaskCounts) -> [String; 7] {
     [sent, replied, failed, refused, unknown, lost, attempts].map(u64::to_string)
 }
 
-fn outcomes(result: &RunResult) -> Table {
+pub(super) fn outcomes(result: &RunResult) -> Table {
     let headings =
         ["tasks", "sent", "replied", "(failed)", "refused", "unknown", "lost", "attempts", "replies/s"];
     let goodput = result.goodput_per_s.map(|_| "in time/s");
@@ -201,7 +277,7 @@ fn reasons(out: &mut String, result: &RunResult) {
     *out += &by("unknown", |tasks| &tasks.unknown_by);
 }
 
-fn times(result: &RunResult) -> Table {
+pub(super) fn times(result: &RunResult) -> Table {
     let mut table = Table::new(["times", "of", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]);
     for kind in &result.types {
         let ns = |value: f64| time(value);
@@ -223,7 +299,26 @@ fn times(result: &RunResult) -> Table {
     table
 }
 
-fn events(result: &RunResult) -> Table {
+pub(super) fn stages(result: &RunResult) -> Table {
+    let headings = ["stage", "from", "offered/s", "sent", "replied", "(failed)", "refused", "unknown"];
+    let more = ["replies/s", "p50", "p99", "p99.9", "max"];
+    let mut table = Table::new(headings.into_iter().chain(more));
+    for (stage, number) in result.stages.iter().zip(1..) {
+        let StageResult { from_s, from_per_s, to_per_s, tasks, replied_per_s, latency_ns, .. } = stage;
+        let ramps = from_per_s.total_cmp(to_per_s).is_ne();
+        let to = if ramps { format!("..{}", digits(*to_per_s)) } else { String::new() };
+        let offered = format!("{}{to}", digits(*from_per_s));
+        let [sent, replied, failed, refused, unknown, ..] = numbers(tasks);
+        let times = latency_ns.map(|of| [of.p50, of.p99, of.p999, of.max].map(time));
+        let times = times.unwrap_or([(); 4].map(|()| NOTHING.to_owned()));
+        let begins = [number.to_string(), format!("{} s", digits(*from_s)), offered];
+        let counts = [sent, replied, failed, refused, unknown, digits(*replied_per_s)];
+        table.row(begins.into_iter().chain(counts).chain(times));
+    }
+    table
+}
+
+pub(super) fn events(result: &RunResult) -> Table {
     let times = format!("fault (times since {})", result.started_utc);
     let mut table = Table::new([times.as_str(), "at", "back at", "felt for", "slowest task"]);
     for event in &result.events {

@@ -1,7 +1,7 @@
 //! Which colour, dash and marker each series has: the same in all pictures of a report, and distinguishable
 //! without colour.
 
-use sluice_outcome::study::{Panel, Series, StudyOutcome};
+use sluice_outcome::study::{Panel, Series};
 
 use super::html::Tag;
 
@@ -51,22 +51,36 @@ impl SeriesStyle {
         Self { colour, dash: (place / COLOURS) % DASHES.len(), marker: MARKERS[colour] }
     }
 
-    /// A look of this colour that no other series has. One colour has forty different looks; after that,
-    /// looks repeat.
+    /// A look of this colour whose dash and marker no other series has, so that both differ in grey too.
+    /// There are forty such pairs; after that, only colours differ, and in the end looks repeat.
     fn unlike(known: &[(Key, Self)], colour: usize) -> Self {
         let nth = |n: usize| Self {
             colour,
             dash: (colour + n) % DASHES.len(),
             marker: MARKERS[(colour + n) % COLOURS],
         };
-        let free = |look: &Self| known.iter().all(|(_, other)| other != look);
-        (0..DASHES.len() * COLOURS).map(nth).find(free).unwrap_or(nth(0))
+        let all = || (0..DASHES.len() * COLOURS).map(nth);
+        let differs_in_grey = |look: &Self| {
+            known.iter().all(|(_, other)| (other.dash, other.marker) != (look.dash, look.marker))
+        };
+        let differs = |look: &Self| known.iter().all(|(_, other)| other != look);
+        all().find(differs_in_grey).or_else(|| all().find(differs)).unwrap_or(nth(0))
     }
 
     /// The CSS class of the colour.
     pub(crate) const fn class(self) -> &'static str {
         const CLASSES: [&str; COLOURS + 1] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "cn"];
         CLASSES[self.colour]
+    }
+
+    /// The number of the colour; one more than the last is that of a number without a series.
+    pub(crate) const fn colour(self) -> usize {
+        self.colour
+    }
+
+    /// The lengths of dashes and gaps, in widths of the page's lines; none for a whole line.
+    pub(crate) fn dashes(self) -> Vec<f64> {
+        DASHES[self.dash].split_whitespace().filter_map(|length| length.parse().ok()).collect()
     }
 
     /// Adds the look's dashes to a line.
@@ -78,7 +92,7 @@ impl SeriesStyle {
     }
 }
 
-/// The looks of all series of a study.
+/// The looks of all series of a page.
 #[derive(Clone, Debug)]
 pub(crate) struct SeriesStyles {
     known: Vec<(Key, SeriesStyle)>,
@@ -94,13 +108,9 @@ struct Key {
 }
 
 impl SeriesStyles {
-    /// The looks of a study's series, by first appearance. With few series each has its own colour; with
+    /// The looks of these panels' series, by first appearance. With few series each has its own colour; with
     /// many, each family has one.
-    pub(crate) fn of(study: &StudyOutcome) -> Self {
-        Self::of_panels(&study.panels)
-    }
-
-    fn of_panels(panels: &[Panel]) -> Self {
+    pub(crate) fn of<'p>(panels: impl IntoIterator<Item = &'p Panel>) -> Self {
         let mut keys: Vec<Key> = Vec::new();
         for panel in panels {
             for key in (0..panel.series.len()).map(|index| Key::of(panel, index)) {
@@ -174,7 +184,7 @@ mod tests {
     }
 
     fn looks(panel: &Panel) -> Vec<SeriesStyle> {
-        let looks = SeriesStyles::of_panels(std::slice::from_ref(panel));
+        let looks = SeriesStyles::of([panel]);
         (0..panel.series.len()).map(|index| looks.get(panel, index)).collect()
     }
 
@@ -185,6 +195,8 @@ mod tests {
             let looks = looks(&of);
             for (index, look) in looks.iter().enumerate() {
                 assert!(!looks[..index].contains(look), "{index} of {count}");
+                let in_grey = |other: &SeriesStyle| (other.dash, other.marker) == (look.dash, look.marker);
+                assert!(count > 40 || !looks[..index].iter().any(in_grey), "{index} of {count} in grey");
             }
         }
     }

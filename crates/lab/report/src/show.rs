@@ -42,7 +42,8 @@ impl DisplayScale {
     }
 }
 
-pub(crate) fn quantity(value: f64, unit: Unit) -> String {
+/// A number with its unit, in the scale that suits it.
+pub fn quantity(value: f64, unit: Unit) -> String {
     let shown = DisplayScale::suiting(value.abs(), unit);
     shown.with_name(&shown.number(value))
 }
@@ -84,6 +85,26 @@ pub(crate) fn metric(of: Metric) -> String {
         Part::P999 => "p99.9",
     };
     format!("{part} {}", measure(of.measure))
+}
+
+/// A metric as plans write it, such as `slowdown_p99`.
+pub(crate) fn metric_name(of: Metric) -> String {
+    let measure = match of.measure {
+        Measure::LatencyNs => "",
+        Measure::SchedulingDelayNs => "scheduling_delay_",
+        Measure::Slowdown => "slowdown_",
+        Measure::SlowdownTypeMean => "slowdown_type_mean_",
+        Measure::SlowdownServer => "slowdown_server_",
+    };
+    let part = match of.part {
+        Part::Mean => "mean",
+        Part::P50 => "p50",
+        Part::P90 => "p90",
+        Part::P95 => "p95",
+        Part::P99 => "p99",
+        Part::P999 => "p999",
+    };
+    format!("{measure}{part}")
 }
 
 /// A measure in words.

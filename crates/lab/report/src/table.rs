@@ -22,6 +22,11 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
+    /// All rows; the first one has the headings.
+    pub(super) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// Fits the table into `width` columns of a terminal: as long as it is wider, the next column in
     /// `gives_way` is left out. Also returns the names of these columns.
     pub fn fitting<'n>(mut self, width: usize, gives_way: &[(usize, &'n str)]) -> (Self, Vec<&'n str>) {
@@ -37,6 +42,28 @@ impl Table {
             gone.push((column, name));
         }
         (self, gone.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// The table in GitHub's Markdown, with columns of numbers to the right.
+    pub fn markdown(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let numeric: Vec<bool> = (0..columns).map(|column| self.is_numeric(column)).collect();
+        let mut out = String::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            for column in 0..columns {
+                let cell = row.get(column).map_or_else(String::new, |cell| escaped(cell.trim()));
+                // Writing to a string cannot fail.
+                let _ = write!(out, "| {cell} ");
+            }
+            out.push_str("|\n");
+            if number == 0 {
+                for is in &numeric {
+                    out.push_str(if *is { "|---:" } else { "|---" });
+                }
+                out.push_str("|\n");
+            }
+        }
+        out
     }
 
     fn width(&self) -> usize {
@@ -85,6 +112,18 @@ impl fmt::Display for Table {
     }
 }
 
+/// Text as Markdown that shows it as it is, in one line.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '#' | '&' | '$' | '@') {
+            out.push('\\');
+        }
+        out.push(if c.is_control() { ' ' } else { c });
+    }
+    out
+}
+
 /// A time in a suitable unit, with about three digits.
 pub fn time(ns: f64) -> String {
     match ns {
@@ -130,6 +169,16 @@ mod tests {
             let (fitting, left_out) = table.clone().fitting(width, &order);
             assert_eq!((fitting.to_string().as_str(), left_out), (shown, gone), "{width} columns");
         }
+    }
+
+    #[test]
+    fn a_table_in_markdown_keeps_its_cells_whatever_they_hold() {
+        let mut table = Table::new(["type", "p99"]);
+        table.row(["a|b*_`<c>", "1.25 ms"]);
+        table.row(["two\nlines", NOTHING]);
+        table.row(["short"]);
+        let rows = "| a\\|b\\*\\_\\`\\<c\\> | 1.25 ms |\n| two lines | – |\n| short |  |\n";
+        assert_eq!(table.markdown(), format!("| type | p99 |\n|---|---:|\n{rows}"));
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(super) fn plain(text: &str) -> String {
     text.replace('µ', "u").replace('−', "-").replace('–', "..")
 }
 
-fn heading(out: &mut String, study: &StudyOutcome) {
+pub(super) fn heading(out: &mut String, study: &StudyOutcome) {
     let of = &study.settings;
     let tasks = show::tasks(of).unwrap_or_else(|| "all".to_owned());
     let _ = writeln!(
@@ -83,7 +83,7 @@ fn heading(out: &mut String, study: &StudyOutcome) {
 }
 
 /// Warnings about points' intervals: those of the first points, and the number of further ones.
-fn caveats(out: &mut String, panel: &Panel) {
+pub(super) fn caveats(out: &mut String, panel: &Panel) {
     let all = panel.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
     let doubtful: Vec<_> = all.filter(|(_, point)| !point.caveat.is_empty()).collect();
     for (series, point) in doubtful.iter().take(CAVEATS_MAX) {
@@ -139,7 +139,7 @@ fn fitted(out: &mut String, table: Table, columns: Option<usize>, gives_way: &[(
 }
 
 /// The points of a panel; also of each class, if there are several.
-fn points(panel: &Panel) -> Table {
+pub(super) fn points(panel: &Panel) -> Table {
     let several = panel.classes.len() > 1;
     let has_goodput = has_goodput(panel);
     let goodput = ["in time", "refused"].into_iter().filter(|_| has_goodput);
@@ -218,7 +218,7 @@ fn row(label: &str, point: &Point, class: Option<&str>, has_goodput: bool) -> Op
     Some(cells)
 }
 
-fn heat(map: &HeatMap) -> Table {
+pub(super) fn heat(map: &HeatMap) -> Table {
     let headings = map.across.values.iter().map(|value| show::whole(*value));
     let mut table = Table::new(std::iter::once(map.down.name.clone()).chain(headings));
     for (value, row) in map.down.values.iter().zip(&map.cells) {
@@ -250,7 +250,7 @@ fn because(out: &mut String, cause: Option<&Cause>) {
     }
 }
 
-fn searches(study: &StudyOutcome) -> Option<Table> {
+pub(super) fn searches(study: &StudyOutcome) -> Option<Table> {
     let mut table = Table::new(["policy", "limit", "highest rate", "note"]);
     for Search { policy, metric, class, limit, rate_per_s, note, .. } in &study.searches {
         let of = class.as_ref().map_or_else(String::new, |class| format!("{class}: "));
@@ -265,7 +265,7 @@ fn searches(study: &StudyOutcome) -> Option<Table> {
     (!study.searches.is_empty()).then_some(table)
 }
 
-fn comparisons(study: &StudyOutcome) -> Option<Table> {
+pub(super) fn comparisons(study: &StudyOutcome) -> Option<Table> {
     let mut table = Table::new(["A", "B", "what", "at", "A's", "B's", "B - A (95 %)", "verdict"]);
     for row in &study.comparisons {
         let Comparison { a, b, metric, class, offered_per_s, of_a, of_b, difference, .. } = row;

@@ -4,7 +4,7 @@
 //! further line is written completely before the next one begins. An incomplete last line is removed, and
 //! its replication runs again.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ impl Journal {
     /// line by line.
     ///
     /// # Errors
-    /// The folder cannot be written, or contains another run.
+    /// The folder cannot be written, contains another run, or is being written by another process.
     pub fn open<P: DeserializeOwned, T: DeserializeOwned>(
         folder: &Path,
         identity: &Identity,
@@ -65,6 +65,7 @@ impl Journal {
             .write(true)
             .open(&path)
             .map_err(|why| cannot(&why))?;
+        lock(&path, &file)?;
         let kept = read(&path, &file, identity, &mut take)?;
         file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0))).map_err(|why| cannot(&why))?;
         let mut journal = Self { path, file };
@@ -105,13 +106,49 @@ pub fn is_of(folder: &Path, identity: &Identity) -> bool {
     serde_json::from_str::<Head>(&text).is_ok_and(|head| same(&head, identity).is_ok())
 }
 
+/// Passes the contents of a folder's journal to `take`, line by line, and changes nothing there. A folder
+/// without a journal has none.
+///
+/// # Errors
+/// The journal is another run's, or damaged.
+pub fn read_from<P: DeserializeOwned, T: DeserializeOwned>(
+    folder: &Path,
+    identity: &Identity,
+    mut take: impl FnMut(P, u32, T),
+) -> Result<(), StudyError> {
+    let path = folder.join(FILE);
+    match File::open(&path) {
+        Ok(file) => read(&path, &file, identity, &mut take).map(drop),
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
+        Err(why) => Err(StudyError::Folder { path, why: format!("cannot be read ({why})") }),
+    }
+}
+
 /// Removes the journal of a folder, if there is one.
+///
+/// # Errors
+/// Another run writes it now, which would lose what it keeps; or it cannot be removed.
 pub fn forget(folder: &Path) -> Result<(), StudyError> {
     let path = folder.join(FILE);
+    if let Ok(file) = File::open(&path) {
+        lock(&path, &file)?;
+    }
     match fs::remove_file(&path) {
         Err(why) if why.kind() != ErrorKind::NotFound => Err(StudyError::Folder {
             path,
             why: format!("cannot be removed ({why}): choose another folder with --out"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Locks a journal, as long as `file` is open. Slurm may run an array task twice, and two notebooks may have
+/// one folder. Some disks have no locks.
+fn lock(path: &Path, file: &File) -> Result<(), StudyError> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(StudyError::Folder {
+            path: path.to_owned(),
+            why: "another run writes it now: wait for its end, or choose another folder with --out".into(),
         }),
         _ => Ok(()),
     }
@@ -226,6 +263,17 @@ mod tests {
         journal.add(&"b", 0, &9).unwrap();
         drop(journal);
         assert_eq!(open(folder.path(), "1").unwrap().1.len(), 2);
+    }
+
+    #[test]
+    fn two_runs_do_not_write_one_journal_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let (journal, _) = open(folder.path(), "1").unwrap();
+        let why = open(folder.path(), "1").expect_err("it is written").to_string();
+        assert!(why.contains("another run writes it now: wait for its end"), "{why}");
+        assert_eq!(forget(folder.path()).expect_err("it would be lost").to_string(), why);
+        drop(journal);
+        open(folder.path(), "1").unwrap();
     }
 
     #[test]

@@ -76,6 +76,7 @@ fn settings(bench: &CheckedPlan, provenance: &Provenance) -> Settings {
         tasks,
         tasks_most,
         warm_up: bench.terms().length.text(),
+        machine: None,
         dilation: None,
         notes,
     }

@@ -1,6 +1,7 @@
 //! Compares the paper's statements with our results: rules by kind of statement, never by point.
 
 use sluice_outcome::study::{Estimate, HeatMap, Verdict};
+use sluice_stats::difference;
 
 /// Whether something holds for every value in an interval, for none, or for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,15 +186,13 @@ impl Pairs {
     }
 }
 
-/// Whether the 95 % interval of the difference says so. The interval is computed from both numbers' own
-/// intervals as for independent numbers (MOVER: Zou and Donner, 2008). A load that is not sustained is larger
-/// than all that are.
+/// Whether the 95 % interval of the difference says so, computed as for independent numbers. A load that is
+/// not sustained is larger than all that are.
 fn is_surely_less(less: &Estimate, more: &Estimate) -> bool {
     if less.value.is_infinite() || more.value.is_infinite() {
         return less.value < more.value;
     }
-    let chance = libm::hypot(less.most() - less.value, more.value - more.low);
-    more.value - less.value > chance
+    difference(more, less, 1.0).low > 0.0
 }
 
 /// The ratio of two estimates with its 95 % interval, computed from both intervals as for a difference, on

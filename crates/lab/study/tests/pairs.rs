@@ -2,6 +2,7 @@
 //! intervals where they did not.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use sluice_outcome::study::{Estimate, StudyOutcome, Verdict};
@@ -100,9 +101,9 @@ fn study() -> StudyOutcome {
     let plan = Plan::parse("pairs", PLAN).unwrap_or_else(|why| panic!("{why}"));
     let length = Length::Tasks(4_000, Warmup::Tasks(1_000));
     let terms = RunSettings { length, overload: Overload::LeftOut, folder: PathBuf::new() };
-    let bench = CheckedPlan::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
+    let bench = Arc::new(CheckedPlan::new(plan, terms).unwrap_or_else(|why| panic!("{why}")));
     let folder = tempfile::tempdir().expect("a folder");
-    let mut study = Study::new(&bench, 1, folder.path(), &Vec::new()).expect("it begins");
+    let mut study = Study::new(Arc::clone(&bench), 1, folder.path(), &Vec::new()).expect("it begins");
     assert!(study.run(&AtomicBool::new(false), |_| {}).expect("it runs"));
     let provenance =
         Provenance { sluice: String::new(), commit: String::new(), plan: None, commands: Vec::new() };

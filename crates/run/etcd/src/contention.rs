@@ -24,6 +24,8 @@ pub(crate) struct Contention {
     /// The member that is called.
     member: usize,
     lease: Option<i64>,
+    /// When the last call was made that etcd answered.
+    answered: Instant,
     /// The revision of the leader's key as long as it is this process's.
     revision: Option<i64>,
     /// What was wrong last, as logged.
@@ -42,6 +44,7 @@ impl Contention {
             session: None,
             member: 0,
             lease: None,
+            answered: Instant::now(),
             revision: None,
             wrong: None,
             unstored: None,
@@ -68,11 +71,17 @@ impl Contention {
     async fn look(&mut self) -> Result<(), String> {
         let mut answer = Ok(());
         for _ in 0..self.options.endpoints.len() {
+            let asked = Instant::now();
             answer = self.look_at_member().await;
             if answer.is_ok() {
+                self.answered = asked;
                 break;
             }
             self.turn();
+        }
+        // Calls may arrive without an answer: they would keep the lease alive, and nobody would ever lead.
+        if self.answered.elapsed() > self.options.lease() {
+            self.lease = None;
         }
         answer
     }

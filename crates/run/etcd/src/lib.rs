@@ -46,9 +46,11 @@ impl Etcd {
     pub fn connect(options: EtcdOptions) -> Result<Self, EtcdError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(EtcdError::Thread)?;
         options.check()?;
-        let hint = options.hint();
-        let silent = |why| EtcdError::Silent { at: options.endpoints.join(","), why, hint };
-        runtime.block_on(answers(&options)).map_err(silent)?;
+        let unusable = |why: String| {
+            let next = options.next_step(&why);
+            EtcdError::Unusable { at: options.endpoints.join(","), why, next }
+        };
+        runtime.block_on(answers(&options)).map_err(unusable)?;
         let lead = EtcdLead::new(options.lease());
         Ok(Self { options, lead, runtime: Some(runtime), thread: None })
     }

@@ -123,6 +123,10 @@ events! {
     PageFailed: ERROR, Own, "page-failed", "The dashboard is not served.";
     PageMisread: INFO, Stranger, "page-misread", "Dashboard: a visitor speaks TLS to a page without.";
     VisitorRefused: INFO, Stranger, "visitor-refused", "Dashboard: a visitor was refused.";
+    CallerRefused: INFO, Stranger, "caller-refused", "Gateway: a caller was refused.";
+    FrameRefused: INFO, Stranger, "frame-refused", "Gateway: a client's bytes were no command.";
+    GatewayFull: WARN, Stranger, "gateway-full", "Gateway: it has as many connections as it takes.";
+    GatewayFailed: ERROR, Own, "gateway-failed", "Gateway: it does not serve a protocol.";
     MetricsFailed: ERROR, Own, "metrics-failed", "Metrics are not served.";
     TracesUnsent: WARN, Own, "traces-unsent", "The collector takes no spans; tried again.";
     TracesSent: INFO, Own, "traces-sent", "The collector takes spans again.";

@@ -219,6 +219,21 @@ families! {
         "How long a task with a reply waited in the switch.";
     ClientService: Histogram, "sluice_client_service_seconds", [],
         "How long the service of a task with a reply took, as its worker said.";
+
+    GatewayConnections: Gauge, "sluice_gateway_connections", ["protocol"],
+        "Connections that a gateway serves.";
+    GatewayAccepted: Counter, "sluice_gateway_connections_accepted", ["protocol"],
+        "Connections that a gateway let in.";
+    GatewayTurnedAway: Counter, "sluice_gateway_connections_refused", ["reason"],
+        "Connections that a gateway turned away, or ended because nobody read.";
+    GatewayCommands: Counter, "sluice_gateway_commands", ["protocol", "outcome"],
+        "Commands and requests that a gateway answered; `answered` and `malformed` ones without the rack.";
+    GatewayFrames: Counter, "sluice_gateway_frames_refused", ["reason"],
+        "Connections that a gateway ended because bytes were no command of RESP.";
+    GatewayUnread: Gauge, "sluice_gateway_unread_bytes", [],
+        "Replies of RESP that wait in a gateway for clients to read them.";
+    GatewayLatency: Histogram, "sluice_gateway_latency_seconds", [],
+        "How long a command or request took in a gateway, the rack included.";
 }
 
 impl MetricFamily {

@@ -10,7 +10,7 @@ const BEGIN: &str =
     "<!-- Written by a test: BLESS=1 cargo test -p sluice-metrics writes all below anew. -->\n";
 
 fn tables() -> String {
-    let parts = ["process", "switch", "leaf", "controller", "slice", "worker", "server", "client"];
+    let parts = ["process", "switch", "leaf", "controller", "slice", "worker", "server", "client", "gateway"];
     let tables = parts.map(|part| {
         let prefix = format!("sluice_{part}_");
         let rows =
@@ -47,7 +47,11 @@ fn the_page_shows_all_metrics() {
 fn named_in(text: &str) -> Vec<&str> {
     let words = text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
     let names = words.filter(|word| word.starts_with("sluice_"));
-    names.map(|name| name.strip_suffix("_bucket").unwrap_or(name)).collect()
+    names.map(without_what_histograms_add).collect()
+}
+
+fn without_what_histograms_add(name: &str) -> &str {
+    ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
 #[test]

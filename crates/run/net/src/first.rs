@@ -18,6 +18,11 @@ const WORD: usize = 8;
 pub const LINK_MTU: u16 = 3_400;
 /// The smallest MTU that carries every packet except a long first one: parts of a task are 1,024 bytes.
 pub const LINK_MTU_MIN: u16 = 1_280;
+/// The largest MTU of a link: what jumbo frames have. Hosts take packets up to it whatever they are told:
+/// one that expected shorter ones would lose what its rack sends.
+pub const LINK_MTU_MAX: u16 = 9_000;
+/// The longest datagram on such a link, in bytes of UDP payload.
+pub(crate) const DATAGRAM_BYTES_MOST: usize = LINK_MTU_MAX as usize - IP_UDP_BYTES;
 
 /// The room for the first packet of a task, given a link's MTU and the RDMA MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ mod connect;
 mod stopping;
 mod traced;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -30,7 +31,7 @@ use sluice_wire::sizes::QUOTA_LIMIT;
 use crate::NetError;
 use crate::agent::LINES_FILE;
 use crate::exit::Kind;
-use crate::first::FirstPacket;
+use crate::first::{FirstPacket, LINK_MTU_MAX, LINK_MTU_MIN};
 use crate::metrics::{MetricsOutlets, ServedMetrics, WorkerMetrics};
 use crate::served::{LANE_CORES_MAX, LANE_DEPTH, LANE_DEPTH_MAX, ServedSlice};
 use crate::service::Service;
@@ -42,11 +43,15 @@ use crate::worker::{
 pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
 pub use sluice_log::LogForm;
 use stopping::stop_on_signals;
-pub use stopping::{DrainLimit, read_anew_on_hangup};
+pub use stopping::{DrainLimit, ToldSignals, read_anew_on_hangup, tell_signal};
 pub use traced::TraceArgs;
 
+/// The exit code of success.
+const WELL: u8 = 0;
 /// Cores that a server may have.
 const CORES: RangeInclusive<i64> = 1..=LANE_CORES_MAX as i64;
+/// MTUs of links.
+const LINK_MTUS: RangeInclusive<i64> = LINK_MTU_MIN as i64..=LINK_MTU_MAX as i64;
 /// Tasks of a priority that a core may have room for.
 const DEPTHS: RangeInclusive<i64> = 1..=LANE_DEPTH_MAX as i64;
 /// Sizes that a coroutine's stack may have.
@@ -84,8 +89,9 @@ pub struct WorkerArgs {
     /// The folder of that memory.
     #[arg(long, value_name = "FOLDER", requires = "server")]
     pub memory: Option<PathBuf>,
-    /// The longest packet, in bytes, that the links between switch and workers carry (their MTU).
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
+    /// The longest packet, in bytes, that this worker sends: what the links carry (their MTU). It takes
+    /// longer ones too.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(LINK_MTUS))]
     pub link_mtu: u16,
     /// Stretch service times, and times of the network, by this factor.
     #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -298,8 +304,6 @@ fn shown(value: &Value) -> String {
 
 /// Runs a service as a worker: the whole `main` of a service that has no flags of its own.
 pub fn run_service<S: Service>(service: S) -> ExitCode {
-    #[derive(Clone, Debug, clap::Args)]
-    struct NoFlags {}
     run_service_with(|_: &NoFlags| Ok::<S, NetError>(service))
 }
 
@@ -310,19 +314,40 @@ where
     S: Service,
     E: fmt::Display,
 {
+    run_flags(std::env::args_os().collect(), open).into()
+}
+
+/// Like [`run_service`], for a `main` in another language: with its arguments, of which the first is the
+/// program's name. Returns the exit code as a number.
+pub fn run_service_of<S: Service>(args: Vec<OsString>, service: S) -> u8 {
+    run_flags(args, |_: &NoFlags| Ok::<S, NetError>(service))
+}
+
+/// A service's own flags, if it has none.
+#[derive(Clone, Debug, clap::Args)]
+struct NoFlags {}
+
+fn run_flags<A, S, E>(args: Vec<OsString>, open: impl FnOnce(&A) -> Result<S, E>) -> u8
+where
+    A: clap::Args,
+    S: Service,
+    E: fmt::Display,
+{
+    // Without a group: a service's own flags may be called `Flags`, too, and groups are known by their names.
     #[derive(Debug, Parser)]
     #[command(about = "A worker of a Sluice rack", long_about = None)]
+    #[group(skip)]
     struct Flags<A: clap::Args> {
         #[command(flatten)]
         own: A,
         #[command(flatten)]
         worker: WorkerArgs,
     }
-    let flags = match Flags::<A>::try_parse() {
-        Ok(flags) => flags,
-        Err(why) => return Failure::flags(&why).report(std::env::args().any(|arg| arg == "--json")),
-    };
-    run_worker(&flags.worker, || open(&flags.own))
+    let json = args.iter().any(|arg| arg == "--json");
+    match Flags::<A>::try_parse_from(args) {
+        Ok(flags) => run(&flags.worker, || open(&flags.own), |service| serve(&flags.worker, service)),
+        Err(why) => Failure::flags(&why).report(json),
+    }
 }
 
 /// Like [`run_service_with`], for a program that has read its flags already.
@@ -331,7 +356,7 @@ where
     S: Service,
     E: fmt::Display,
 {
-    run(args, open, |service| serve(args, service))
+    run(args, open, |service| serve(args, service)).into()
 }
 
 /// Like [`run_worker`], for a service that can be cloned: with `--cores`, each task on a core, running or
@@ -341,14 +366,14 @@ where
     S: Service + Clone + Sync + 'static,
     E: fmt::Display,
 {
-    run(args, open, |service| serve_on_cores(args, move || service.clone()))
+    run(args, open, |service| serve_on_cores(args, move || service.clone())).into()
 }
 
 fn run<S, E: fmt::Display>(
     args: &WorkerArgs,
     open: impl FnOnce() -> Result<S, E>,
     serve: impl FnOnce(S) -> Result<WorkerReport, NetError>,
-) -> ExitCode {
+) -> u8 {
     args.start_log();
     let served = open()
         .map_err(|why| Failure { kind: Some(Kind::BadInput), message: why.to_string() })
@@ -369,10 +394,12 @@ pub fn serve<S: Service>(args: &WorkerArgs, service: S) -> Result<WorkerReport, 
         return Err(NetError::NotForCores { what: "service such as this program's", why });
     }
     let mut options = args.options()?;
+    // Dropped last: signals also end a worker that cannot get rid of its traces.
+    let _signals;
     let _traced = args.traces.start(&args.process(), &mut options.traces)?;
     let _served = serve_metrics(args, &mut options)?;
     let worker = Worker::new(&options, service)?;
-    stop_on_signals(worker.stopper(), args.drain_limit)?;
+    _signals = stop_on_signals(worker.stopper(), args.drain_limit)?;
     worker.run()
 }
 
@@ -386,10 +413,11 @@ pub fn serve_on_cores<S: Service + 'static>(
     make: impl Fn() -> S + Send + Sync + 'static,
 ) -> Result<WorkerReport, NetError> {
     let Some(mut options) = args.lane_options()? else { return serve(args, make()) };
+    let _signals;
     let _traced = args.traces.start(&args.process(), &mut options.worker.traces)?;
     let _served = serve_metrics(args, &mut options.worker)?;
     let server = LaneServer::new(&options, make)?;
-    stop_on_signals(server.stopper(), args.drain_limit)?;
+    _signals = stop_on_signals(server.stopper(), args.drain_limit)?;
     server.run()
 }
 
@@ -404,20 +432,20 @@ fn serve_metrics(args: &WorkerArgs, options: &mut WorkerOptions) -> Result<Serve
     Ok(outlets.serve(sources)?)
 }
 
-fn finish(report: &WorkerReport, json: bool) -> ExitCode {
+fn finish(report: &WorkerReport, json: bool) -> u8 {
     tell(LogEvent::Said, report);
-    let mut code = ExitCode::SUCCESS;
+    let mut code = WELL;
     if json {
         let text = serde_json::to_string(report).expect("numbers and text have a JSON form");
         code = printed(writeln!(io::stdout(), "{text}"));
     }
-    if report.drained { code } else { Kind::Aborted.into() }
+    if report.drained { code } else { Kind::Aborted.code() }
 }
 
 /// Prints a result on stdout, and returns the exit code. A closed pipe is no failure, since its reader has
 /// seen enough; a full disk is.
 pub fn print(result: impl fmt::Display) -> ExitCode {
-    printed(writeln!(io::stdout(), "{result}"))
+    printed(writeln!(io::stdout(), "{result}")).into()
 }
 
 /// Prints on stderr why there is no result, and returns the exit code.
@@ -427,7 +455,7 @@ pub fn fail(why: impl fmt::Display) -> ExitCode {
 }
 
 /// The exit code after a result was written with this success. A closed pipe is no failure.
-fn printed(written: io::Result<()>) -> ExitCode {
+fn printed(written: io::Result<()>) -> u8 {
     match written.and_then(|()| io::stdout().flush()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
             let helps = advice(Attempt::Print, &why);
@@ -435,9 +463,9 @@ fn printed(written: io::Result<()>) -> ExitCode {
                 LogEvent::Failed,
                 format_args!("what was found cannot be written to stdout: {why}; {helps}"),
             );
-            Kind::Broken.into()
+            Kind::Broken.code()
         }
-        _ => ExitCode::SUCCESS,
+        _ => WELL,
     }
 }
 
@@ -457,7 +485,7 @@ impl Failure {
         Self { kind: Some(kind), message: why.to_string() }
     }
 
-    fn report(&self, json: bool) -> ExitCode {
+    fn report(&self, json: bool) -> u8 {
         let Some(kind) = self.kind else { return printed(write!(io::stdout(), "{}", self.message)) };
         let message = one_line(&self.message);
         tell(LogEvent::Failed, &message);
@@ -465,7 +493,7 @@ impl Failure {
             let error = json!({ "kind": kind.name(), "exit_code": kind.code(), "message": message });
             writeln!(io::stdout(), "{}", json!({ "schema": "sluice.error.v1", "error": error })).ok();
         }
-        kind.into()
+        kind.code()
     }
 }
 
@@ -503,6 +531,22 @@ mod tests {
             of.flags(&["pool", "quota", "server", "slice"]).expect("text"),
             ["--quota", "2", "--slice=-a"]
         );
+    }
+
+    #[test]
+    fn a_service_may_call_its_flags_as_it_likes() {
+        #[derive(Debug, clap::Args)]
+        struct Flags {
+            #[arg(long)]
+            keys: u32,
+        }
+        let opened = std::cell::Cell::new(0);
+        let args = ["service", "--keys", "7", "--quiet"].map(OsString::from);
+        let code = run_flags(args.to_vec(), |flags: &Flags| {
+            opened.set(flags.keys);
+            Err::<Box<dyn Service>, _>("it opens nothing")
+        });
+        assert_eq!((opened.get(), code), (7, Kind::BadInput.code()));
     }
 
     #[test]

@@ -86,6 +86,46 @@ pub(super) fn ring(event: BorrowedFd<'_>) {
     unsafe { libc::write(event.as_raw_fd(), (&raw const one).cast(), 8) };
 }
 
+/// Takes an event back, so that no poll finds it.
+pub(super) fn quiet(event: BorrowedFd<'_>) {
+    let mut count = 0_u64;
+    // SAFETY: the kernel writes eight bytes to `count`. The call fails only if there is no event.
+    unsafe { libc::read(event.as_raw_fd(), (&raw mut count).cast(), 8) };
+}
+
+/// An `epoll` that tells of edges of one file.
+#[cfg(test)]
+pub(super) struct Edges(OwnedFd);
+
+#[cfg(test)]
+impl Edges {
+    pub(super) fn of(file: std::os::fd::RawFd) -> Self {
+        let mut wanted = libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: 0 };
+        // SAFETY: the first call has no memory of ours, and its result is owned by nobody else; `wanted` is
+        // one valid entry.
+        unsafe {
+            let epoll = libc::epoll_create1(libc::EPOLL_CLOEXEC);
+            assert_eq!(libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, file, &raw mut wanted), 0);
+            Self(FromRawFd::from_raw_fd(epoll))
+        }
+    }
+
+    /// Whether there was an edge since the last time.
+    pub(super) fn came(&self) -> bool {
+        let mut told = libc::epoll_event { events: 0, u64: 0 };
+        // SAFETY: `told` is room for one entry.
+        unsafe { libc::epoll_wait(self.0.as_raw_fd(), &raw mut told, 1, 0) == 1 }
+    }
+}
+
+/// Whether a read of the file would not wait.
+#[cfg(test)]
+pub(super) fn can_be_read(file: BorrowedFd<'_>) -> bool {
+    let mut poll = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: `poll` is one valid entry.
+    unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
+}
+
 /// The event that ended a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Woken {
@@ -113,9 +153,7 @@ pub(super) fn wait(
         Err(why) => return Err(why),
     }
     if fds[1].revents != 0 {
-        let mut count = 0_u64;
-        // SAFETY: the kernel writes eight bytes into `count`; the event does not block.
-        unsafe { libc::read(event.as_raw_fd(), (&raw mut count).cast(), 8) };
+        quiet(event);
     }
     Ok(Woken { error: fds[0].revents & libc::POLLERR != 0 })
 }

@@ -31,6 +31,25 @@ pub enum RocksError {
         holds: String,
         asked: String,
     },
+    /// The folder of a key-value store cannot be read or written: choose another, or change its permissions.
+    #[error("{} (--db) cannot hold a store: {source}; {}", path.display(), advice(Attempt::Write, source))]
+    StoreFolder {
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The store has a writer already: stop that one, or be a reader.
+    #[error("the store at {} has a writer: stop that one, or be a reader (--role reader)", path.display())]
+    SecondWriter { path: PathBuf },
+    /// No writer has created the store: start one, or choose another path.
+    #[error("there is no store at {} (--db): start its writer (--role writer)", path.display())]
+    NoStore { path: PathBuf },
+    /// The store cannot be read: the sentence says why.
+    #[error("{0}")]
+    Unreadable(ServiceError),
+    /// The folder has data, and lacks the file that names the list of them: restore it.
+    #[error("the store at {} is damaged, it has no file CURRENT: restore it from a copy", path.display())]
+    Damaged { path: PathBuf },
     /// A size is out of range: stay inside the stated bounds.
     #[error("{what} is {value}, outside {least} to {most}")]
     OutOfRange {

@@ -1,13 +1,15 @@
-//! RocksDB behind Sluice: GET of k keys, SCAN of n keys, and their measured durations ([`measure`]).
+//! RocksDB behind Sluice: GET of k keys, SCAN of n keys, and their measured durations ([`measure`]); and a
+//! store that can be written ([`kv`]).
 //!
-//! The data is synthetic, the same on every machine ([`codec::value`]), and read-only: all workers of a
-//! machine open the same files. [`load::ensure`] creates them at the first start.
+//! The data of GETs and SCANs is synthetic, the same on every machine ([`codec::value`]), and read-only: all
+//! workers of a machine open the same files. [`load::ensure`] creates them at the first start.
 //!
 //! No other part of Sluice links librocksdb: `sluice` starts the program `sluice-rocksdb` if it needs a
 //! database.
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod kv;
 pub mod load;
 pub mod measure;
 mod pace;

@@ -65,7 +65,7 @@ pub(super) fn options(blocks: &BlockBasedOptions) -> Options {
 }
 
 /// A file that states which data the database holds; written before the folder gets its final name.
-const LABEL: &str = "SLUICE";
+pub(super) const LABEL: &str = "SLUICE";
 /// How many keys one file of the database holds.
 const KEYS_PER_FILE: u64 = 250_000;
 /// How many keys are written between two progress reports.

@@ -1,5 +1,5 @@
-//! RocksDB as a program: `sluice worker rocksdb` becomes this program, and `sluice` starts it to load or
-//! measure data.
+//! RocksDB as a program: `sluice worker rocksdb` and `sluice worker kv` become this program, and `sluice`
+//! starts it to load or measure data.
 //!
 //! The caller of `load` and `measure` is a program: stdout has the result, or the error, as JSON; stderr
 //! has only progress.
@@ -11,7 +11,8 @@ use std::sync::LazyLock;
 use clap::Parser;
 use serde_json::{Value, json};
 use sluice_net::exit::Kind;
-use sluice_net::program::run_worker_on_cores;
+use sluice_net::program::{run_worker, run_worker_on_cores};
+use sluice_rocksdb::kv::Kv;
 use sluice_rocksdb::measure::measure;
 use sluice_rocksdb::progress::{Progress, Quiet, Shown};
 use sluice_rocksdb::{Rocks, RocksError, load};
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         RocksRequest::Work { data, worker } => {
             run_worker_on_cores(&worker, || Rocks::open(&data, &mut Shown::new()))
         }
+        RocksRequest::Keep { store, role, worker } => run_worker(&worker, || Kv::open(&store, role)),
         RocksRequest::Load { data, quiet } => {
             answer(load::ensure(&data, &mut *progress(quiet)).map(|()| Vec::new()))
         }

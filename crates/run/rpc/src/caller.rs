@@ -26,11 +26,13 @@ pub enum CallerRole {
     Reader,
     /// Writes a switch's tables: a controller in another process.
     Controller,
+    /// Sends tasks through a gateway.
+    Sender,
 }
 
 impl CallerRole {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Host, Self::Operator, Self::Reader, Self::Controller];
+    pub const ALL: [Self; 5] = [Self::Host, Self::Operator, Self::Reader, Self::Controller, Self::Sender];
 
     /// The role's name in a certificate.
     pub const fn word(self) -> &'static str {
@@ -39,6 +41,7 @@ impl CallerRole {
             Self::Operator => "operator",
             Self::Reader => "reader",
             Self::Controller => "controller",
+            Self::Sender => "sender",
         }
     }
 }

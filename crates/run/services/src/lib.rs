@@ -1,5 +1,6 @@
 //! The services of Sluice's own workers: [`spin`] (keeps a processor busy), [`hold`] (only occupies a
-//! worker, for dilated runs), and the messages of [`rocks`] (RocksDB point reads and scans).
+//! worker, for dilated runs), and the messages of [`rocks`] (RocksDB point reads and scans) and [`kv`] (a
+//! store that can be written).
 //!
 //! The encodings of requests and replies are in `docs/manual/services.md`. RocksDB itself is left out: only
 //! the program `sluice-rocksdb` links the library.
@@ -7,6 +8,7 @@
 
 mod error;
 pub mod hold;
+pub mod kv;
 pub mod rocks;
 mod span;
 pub mod spin;
@@ -16,10 +18,10 @@ pub use error::AppError;
 use sluice_net::service::Service;
 
 /// The services' names, in listing order.
-pub const SERVICES: [&str; 3] = [rocks::NAME, "spin", "hold"];
+pub const SERVICES: [&str; 4] = [rocks::NAME, kv::KV, "spin", "hold"];
 
-/// The service called `name`. `None` for [`rocks::NAME`], which is a program of its own, and for unknown
-/// names.
+/// The service called `name`. `None` for [`rocks::NAME`] and [`kv::KV`], which are a program of their own,
+/// and for unknown names.
 pub fn open(name: &str) -> Option<Box<dyn Service>> {
     opener(name).map(|make| make())
 }
@@ -38,8 +40,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_services_but_rocksdb_are_served_in_this_process() {
+    fn all_services_but_those_on_rocksdb_are_served_in_this_process() {
         let elsewhere: Vec<&str> = SERVICES.into_iter().filter(|name| open(name).is_none()).collect();
-        assert_eq!(elsewhere, [rocks::NAME]);
+        assert_eq!(elsewhere, [rocks::NAME, kv::KV]);
     }
 }

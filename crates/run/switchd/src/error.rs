@@ -59,6 +59,7 @@ impl SwitchdError {
         match self {
             Self::Net(why) => why.is_bad_input(),
             Self::Rpc(why) => why.is_bad_input(),
+            Self::Etcd(why) => why.is_bad_input(),
             Self::SwitchStopped => false,
             _ => true,
         }

@@ -56,20 +56,34 @@ pub fn read(path: &Path) -> Result<String, TextError> {
 /// Reads the source to its end, and returns the bytes as text. The call returns only when the source ends,
 /// or has given more bytes than a text may have.
 pub fn read_from(from: impl Read) -> Result<String, TextError> {
+    of_bytes(&whole(from)?)
+}
+
+/// Reads a file of JSON as a whole, which may be one line of any length.
+pub fn read_json(path: &Path) -> Result<String, TextError> {
+    checked(&whole(File::open(path)?)?, TEXT_BYTES_MAX as usize)
+}
+
+fn whole(from: impl Read) -> Result<Vec<u8>, TextError> {
     let mut bytes = Vec::new();
     from.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    of_bytes(&bytes)
+    Ok(bytes)
 }
 
 /// Checks a file's bytes and returns them as text.
 pub fn of_bytes(bytes: &[u8]) -> Result<String, TextError> {
+    checked(bytes, LINE_BYTES_MAX)
+}
+
+/// Checks bytes of which a line may have so many.
+fn checked(bytes: &[u8], line_most: usize) -> Result<String, TextError> {
     if bytes.len() as u64 > TEXT_BYTES_MAX {
         let (line, most) = (bytes.split(|byte| *byte == b'\n').count(), TEXT_BYTES_MAX >> 20);
         let why = format!("there are more than {most} MiB before this file ends: give a shorter one");
         return Err(TextError::Line { line, why });
     }
     let mut text = String::with_capacity(bytes.len());
-    each_line(bytes, |line, row| {
+    each_line_of(bytes, line_most, |line, row| {
         if line > 1 {
             text.push('\n');
         }
@@ -85,22 +99,31 @@ pub fn of_bytes(bytes: &[u8]) -> Result<String, TextError> {
 /// Hands each line to `take` with its number, from 1; says how many there are. A line is without its end.
 pub fn each_line<E: From<TextError>>(
     bytes: impl Read,
+    take: impl FnMut(usize, &str) -> Result<(), E>,
+) -> Result<usize, E> {
+    each_line_of(bytes, LINE_BYTES_MAX, take)
+}
+
+fn each_line_of<E: From<TextError>>(
+    bytes: impl Read,
+    line_most: usize,
     mut take: impl FnMut(usize, &str) -> Result<(), E>,
 ) -> Result<usize, E> {
     let (mut bytes, mut row, mut line) = (BufReader::new(bytes), Vec::new(), 0);
     loop {
         row.clear();
-        let most = LINE_BYTES_MAX as u64 + 1;
-        if bytes.by_ref().take(most).read_until(b'\n', &mut row).map_err(TextError::from)? == 0 {
+        if bytes.by_ref().take(line_most as u64 + 1).read_until(b'\n', &mut row).map_err(TextError::from)?
+            == 0
+        {
             return Ok(line);
         }
         line += 1;
-        take(line, read_line(line, &row).map_err(|why| TextError::Line { line, why })?)?;
+        take(line, read_line(line, &row, line_most).map_err(|why| TextError::Line { line, why })?)?;
     }
 }
 
 /// One line, with its end if it has one.
-fn read_line(line: usize, row: &[u8]) -> Result<&str, String> {
+fn read_line(line: usize, row: &[u8], most: usize) -> Result<&str, String> {
     let row = if line == 1 { row.strip_prefix(UTF8_MARK).unwrap_or(row) } else { row };
     if let Some((_, what)) = NO_TEXT.iter().find(|(first, _)| line == 1 && row.starts_with(first)) {
         return Err(format!("this is {what}"));
@@ -108,11 +131,8 @@ fn read_line(line: usize, row: &[u8]) -> Result<&str, String> {
     if let Some(at) = row.iter().position(|byte| *byte == 0) {
         return Err(format!("byte {} is NUL, which no text holds: give a text file (UTF-8)", at + 1));
     }
-    let Some(row) = row.strip_suffix(b"\n").or((row.len() <= LINE_BYTES_MAX).then_some(row)) else {
-        return Err(format!(
-            "it is longer than {} KiB: give a text file with shorter lines",
-            LINE_BYTES_MAX >> 10
-        ));
+    let Some(row) = row.strip_suffix(b"\n").or((row.len() <= most).then_some(row)) else {
+        return Err(format!("it is longer than {} KiB: give a text file with shorter lines", most >> 10));
     };
     let row = row.strip_suffix(b"\r").unwrap_or(row);
     let row = str::from_utf8(row).map_err(|why| {
@@ -171,6 +191,18 @@ mod tests {
         let long = folder.path().join("long");
         fs::write(&long, "1\n".repeat(1 + (TEXT_BYTES_MAX as usize >> 1))).unwrap();
         assert!(told(&long).contains("more than 64 MiB"));
+    }
+
+    #[test]
+    fn json_may_be_one_long_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("study.json");
+        let long = format!("[{}1]\n", "1,".repeat(LINE_BYTES_MAX));
+        fs::write(&path, &long).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("longer than 1024 KiB"));
+        assert_eq!(read_json(&path).unwrap(), long);
+        fs::write(&path, b"\x1f\x8b\x08").unwrap();
+        assert!(read_json(&path).unwrap_err().to_string().contains("packed (gzip)"));
     }
 
     #[test]

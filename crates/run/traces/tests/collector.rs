@@ -92,7 +92,7 @@ fn one_task_in_n_is_traced_in_each_process_the_same() {
 
 #[test]
 fn a_collector_that_comes_late_gets_what_waited_and_what_found_no_room_is_counted() {
-    let closed = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
+    let closed = sluice_ports::free_address();
     let (tracer, running) = tracer(closed, 1);
     let pushed = 20_000;
     (0..pushed).for_each(|number| tracer.push(span(number)));

@@ -11,6 +11,7 @@
 mod caveat;
 mod chance;
 mod distribution;
+mod independent;
 mod interval;
 mod interval_tasks;
 mod level;
@@ -27,6 +28,7 @@ mod throughput;
 mod warmup;
 
 pub use distribution::Distribution;
+pub use independent::{difference, for_all_of};
 pub use interval::{estimate, mean_of_either_sign, student_t};
 pub use interval_tasks::IntervalTasks;
 pub use level::Level;

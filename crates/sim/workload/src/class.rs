@@ -60,6 +60,15 @@ impl Class {
     }
 }
 
+/// Reads a task's budget, such as `200us`.
+///
+/// # Errors
+/// What is wrong, and what to write instead.
+pub fn read_budget(text: &str) -> Result<Nanos, String> {
+    let span = text::span(text)?;
+    check_budget(span).map(|()| span)
+}
+
 /// Whether a packet can tell this budget, and whether it is one at all.
 ///
 /// # Errors

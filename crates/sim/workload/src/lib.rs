@@ -34,7 +34,7 @@ use std::sync::Arc;
 use sluice_wire::{Nanos, TaskType};
 
 pub use bounds::{MEAN_MAX, SERVICE_MAX};
-pub use class::{Class, LARGE_BYTES, check_budget};
+pub use class::{Class, LARGE_BYTES, check_budget, read_budget};
 pub use complaint::{TomlComplaint, TomlStep, read_toml};
 pub use empirical::Empirical;
 pub use error::WorkloadError;

@@ -15,7 +15,7 @@
  * @typedef {{ code: string, severity: string, subject: { kind: string, name: string }, what: string, why: string,
  *   next: string }} Finding
  * @typedef {{ role: string, leader: string, standbys: string[], other_plan: boolean, spine: number,
- *   untold: string }} Standing
+ *   untold: string, etcd_lost: string }} Standing
  * @typedef {{ switch: { epoch: number, link: string, at: string, counters: Record<string, number> },
  *   slices: SliceStatus[], workers: WorkerStatus[], clients: HostStatus[], servers: HostStatus[],
  *   refused: Record<string, number>, types: { type: number, name: string, unused: boolean }[],

@@ -2,19 +2,19 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value;
 use sluice_dashboard::{Dashboard, DashboardPort, Watched};
+use sluice_ports::free_address;
 use sluice_rpc::{Remote, ServerTls};
 
 /// A dashboard, and its address.
 pub(crate) fn served(tls: Option<ServerTls>) -> (SocketAddr, Dashboard) {
     let port = DashboardPort::bind("127.0.0.1:0".parse().expect("an address"), tls).expect("a free port");
     let at = port.local();
-    // Free again at once: nobody answers there.
-    let silent = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("it is bound");
-    let controllers = vec![Remote::new(&silent.to_string(), None).expect("an address")];
+    // Nobody answers there.
+    let controllers = vec![Remote::new(&free_address().to_string(), None).expect("an address")];
     let watched = Watched::Racks { title: "a <b>rack</b>".to_owned(), controllers, board: None };
     (at, Dashboard::start(port, watched).expect("a thread"))
 }

@@ -8,7 +8,8 @@ use clap::Args;
 use sluice_host::pacer::{Alpha, GapShare};
 use sluice_net::program::TraceArgs;
 use sluice_sim::Within;
-use sluice_support::flags::{LogArgs, Output};
+use sluice_support::flags::{ExportArgs, LogArgs, Output};
+use sluice_support::plan::{RateStages, Threshold};
 use sluice_support::running::RackArgs;
 use sluice_support::units;
 use sluice_wire::Nanos;
@@ -28,11 +29,15 @@ pub(crate) struct LoadArgs {
     /// Tasks per second.
     #[arg(long, value_name = "TASKS/S", value_parser = units::rate, allow_negative_numbers = true)]
     pub(crate) rate: Option<f64>,
+    /// A rate that changes with time, and how long to measure: 10k:5s,10k..50k:5s,50k:10s is 10,000 tasks per
+    /// second, a ramp, and 50,000.
+    #[arg(long, value_name = "RATE:SPAN,…", conflicts_with_all = ["rate", "length"])]
+    pub(crate) stages: Option<RateStages>,
     /// At random moments, or at even distances.
     #[arg(long, value_name = "HOW", default_value = "poisson")]
     pub(crate) arrivals: ArrivalsArg,
     /// A file of MICROSECONDS,TYPE lines that says what to send when.
-    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "stages"])]
     pub(crate) trace: Option<PathBuf>,
     /// Which types, with their shares, such as get=0.9,scan=0.1.
     #[arg(long, value_name = "SHARES")]
@@ -49,12 +54,16 @@ pub(crate) struct LoadArgs {
     /// For how long a task is worth beginning, from when it is due: 200us. One that has nothing left of its
     /// budget is refused at its client, in the switch or at a worker [default: no limit, but for types that
     /// have one in the plan].
-    #[arg(long, value_name = "SPAN", value_parser = units::budget)]
+    #[arg(long, value_name = "SPAN", value_parser = sluice_workload::read_budget)]
     pub(crate) budget: Option<Nanos>,
     /// The latency within which an answer is in time: 200us, or one for each type: get=100us,scan=1ms. With
     /// it, answers in time a second (goodput) are counted [default: the plan's].
     #[arg(long, value_name = "LATENCY")]
     pub(crate) within: Option<Within>,
+    /// A bound that the run must hold, else the exit code is 3: get.p99<5ms, refused<1%, rate>9k, or without
+    /// a type of all tasks; give it again for more [default: the plan's].
+    #[arg(long = "threshold", value_name = "NUMBER<BOUND")]
+    pub(crate) thresholds: Vec<Threshold>,
     /// Whether tasks are tried again: `budget` (within a tenth of the sends) or `never`.
     #[arg(long, value_name = "WHEN", value_parser = units::retry)]
     pub(crate) retry: Option<bool>,
@@ -73,6 +82,8 @@ pub(crate) struct LoadArgs {
     /// Write JSON, CSV and .hgrm files into this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
     #[command(flatten)]
     pub(crate) output: Output,
     #[command(flatten)]

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use sluice_etcd::{Etcd, EtcdOptions};
+use sluice_experiment::policies;
 use sluice_launcher::parent;
 use sluice_net::metrics::{MetricSource, MetricsOutlets, labelled};
 use sluice_net::program::{CONTROLLER_DEFAULT, read_anew_on_hangup};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan, SwitchRole};
-use sluice_support::policies;
 use sluice_support::print;
 use sluice_support::running::RackFile;
 use sluice_support::seed::random_seed;
@@ -79,7 +79,7 @@ fn start(args: &ControllerCommandArgs, plan: &Plan, etcd: Option<&mut Etcd>) -> 
 /// Connects to etcd, if several controllers contend above the spines.
 fn etcd(args: &ControllerCommandArgs, plan: &Plan) -> Outcome<Option<Etcd>> {
     match (plan.racks.is_some(), args.standby, args.etcd.is_empty()) {
-        (true, true, _) => {
+        (true, true, true) => {
             return Err(Failure::bad_input(
                 "--standby is for a rack, whose switch says who leads: several controllers above spines \
                  agree by etcd, name it with --etcd",
@@ -92,7 +92,7 @@ fn etcd(args: &ControllerCommandArgs, plan: &Plan) -> Outcome<Option<Etcd>> {
             ));
         }
         (_, _, true) => return Ok(None),
-        (true, false, false) => {}
+        (true, _, false) => {}
     }
     let identity = match args.etcd_identity.as_deref() {
         Some([certificate, key]) => Some((certificate.clone(), key.clone())),
@@ -102,6 +102,7 @@ fn etcd(args: &ControllerCommandArgs, plan: &Plan) -> Outcome<Option<Etcd>> {
         endpoints: args.etcd.clone(),
         ca: args.etcd_ca.clone(),
         identity,
+        user: args.etcd_user.clone().zip(args.etcd_password.clone()),
         name: plan.name.clone(),
         silence: Duration::from_nanos(control_plan(plan, Endpoint::default(), SwitchRole::Spine(1)).lease.0),
     };

@@ -12,8 +12,10 @@ use sluice_sim::Within;
 use sluice_support::board::Board;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::load::{self, LoadRun, Source, Target};
-use sluice_support::plan::{Arrivals, FAILED_MAX, LoadPlan, Plan, REFUSED_MAX, Types};
-use sluice_support::results::{self, Label, RunInputs, files};
+use sluice_support::plan::{
+    Arrivals, FAILED_MAX, LoadPlan, Plan, REFUSED_MAX, RateStages, STAGED, Threshold, Types,
+};
+use sluice_support::results::{self, Label, ResultPlaces, RunInputs, export, files};
 use sluice_support::stop::Stop;
 use sluice_support::units;
 use sluice_support::view::{Heading, View, ViewContent};
@@ -53,8 +55,12 @@ pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
     let mut what = labelled_load(args)?;
     // A name that is not known here is asked for at the rack.
     let named = what.name_types();
+    if named.is_ok() {
+        what.load.name_thresholds(&mut what.types).map_err(Failure::bad_input)?;
+    }
     let known =
         named.as_ref().ok().map(|types| what.source().map(|source| (types.clone(), source))).transpose()?;
+    export::check(args.export.file())?;
     if let Some(out) = &what.out {
         files::make(out)?;
         files::clear(out);
@@ -76,7 +82,9 @@ pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
     } else {
         let names = client.type_names().into_iter().map(|(number, name)| (number.0, name));
         what.types = Types::of_rack(names);
-        (what.name_types().map_err(Failure::bad_input)?, what.source()?)
+        let numbers = what.name_types().map_err(Failure::bad_input)?;
+        what.load.name_thresholds(&mut what.types).map_err(Failure::bad_input)?;
+        (numbers, what.source()?)
     };
     let board = Board::default();
     let shown = ViewContent::fitting(args.output.quiet || args.output.json);
@@ -104,13 +112,15 @@ pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
     if tally.everything().replied == 0 && ended.is_err() {
         return ended;
     }
-    results::tell(&run.result(&tally), &tally, what.out.as_deref(), args.output.json, ended)
+    let (folder, json) = (what.out.as_deref(), args.output.json);
+    let places = ResultPlaces { folder, markdown: args.export.file(), json };
+    results::tell(&run.result(&tally), &tally, places, ended)
 }
 
 /// The plan's load, or the default one, with the flags' changes.
 fn labelled_load(args: &LoadArgs) -> Outcome<LabelledLoad> {
     let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
-    let types = plan.as_ref().map_or_else(Types::built_in, |plan| plan.types.clone());
+    let mut types = plan.as_ref().map_or_else(Types::built_in, |plan| plan.types.clone());
     let given = plan.as_ref().and_then(|plan| plan.load.clone());
     let dilation = args.dilate.or(plan.as_ref().map(|plan| plan.dilation)).unwrap_or(1);
     let mix = match (&args.mix, &given) {
@@ -122,20 +132,27 @@ fn labelled_load(args: &LoadArgs) -> Outcome<LabelledLoad> {
             ));
         }
     };
+    let arrivals = arrivals(args, given.as_ref())?;
+    let staged = arrivals.stages().map(RateStages::length);
+    if staged.is_some() && args.length.is_some() {
+        return Err(Failure::bad_input(STAGED));
+    }
     let mut load = LoadPlan {
-        arrivals: arrivals(args, given.as_ref())?,
+        arrivals,
         mix,
         requests: given.as_ref().map_or_else(Vec::new, |load| load.requests.clone()),
         budgets: given.as_ref().map_or_else(Vec::new, |load| load.budgets.clone()),
         within: args.within.clone().or_else(|| planned_limits(args, given.as_ref())),
         warm_up: or(args.warm_up, given.as_ref().map(|load| load.warm_up), Duration::from_secs(1)),
-        length: or(args.length, given.as_ref().map(|load| load.length), Duration::from_secs(10)),
+        length: or(args.length.or(staged), given.as_ref().map(|load| load.length), Duration::from_secs(10)),
         deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), deadline_default(dilation)),
         retry: args.retry.or(given.as_ref().map(|load| load.retry)).unwrap_or(true),
         behind_max: given.as_ref().map_or(Duration::from_millis(10), |load| load.behind_max),
         failed_max: given.as_ref().map_or(FAILED_MAX, |load| load.failed_max),
         refused_max: given.as_ref().map_or(REFUSED_MAX, |load| load.refused_max),
+        thresholds: planned_thresholds(args, given.as_ref()),
     };
+    load.bound(&args.thresholds, &mut types);
     if let Some(budget) = args.budget {
         load.limit(Duration::from_nanos(budget.0));
     }
@@ -160,19 +177,30 @@ fn planned_limits(args: &LoadArgs, given: Option<&LoadPlan>) -> Option<Within> {
     given.and_then(|load| load.within.clone()).filter(fits)
 }
 
+/// The plan's thresholds; those of single types belong to the plan's own mix.
+fn planned_thresholds(args: &LoadArgs, given: Option<&LoadPlan>) -> Vec<Threshold> {
+    let of_plan = given.into_iter().flat_map(|load| &load.thresholds);
+    of_plan.filter(|threshold| args.mix.is_none() || threshold.class.is_none()).cloned().collect()
+}
+
 fn or(flag: Option<Duration>, plan: Option<Duration>, default: Duration) -> Duration {
     flag.or(plan).unwrap_or(default)
 }
 
 fn arrivals(args: &LoadArgs, given: Option<&LoadPlan>) -> Outcome<Arrivals> {
+    let constant = args.arrivals == ArrivalsArg::Constant;
+    if let Some(stages) = &args.stages {
+        let why = "the tasks of --stages come at random moments: leave --arrivals constant out";
+        return if constant { Err(Failure::bad_input(why)) } else { Ok(Arrivals::Stages(stages.clone())) };
+    }
     match (&args.trace, args.rate, given) {
         (Some(path), _, _) => Ok(Arrivals::Trace(path.clone())),
-        (None, Some(rate), _) if args.arrivals == ArrivalsArg::Constant => Ok(Arrivals::Constant(rate)),
+        (None, Some(rate), _) if constant => Ok(Arrivals::Constant(rate)),
         (None, Some(rate), _) => Ok(Arrivals::Poisson(rate)),
         (None, None, Some(load)) => Ok(load.arrivals.clone()),
-        (None, None, None) => {
-            Err(Failure::bad_input("how much shall it send? give --rate, --trace, or a plan with a [load]"))
-        }
+        (None, None, None) => Err(Failure::bad_input(
+            "how much shall it send? give --rate, --stages, --trace, or a plan with a [load]",
+        )),
     }
 }
 

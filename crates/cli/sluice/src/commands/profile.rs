@@ -49,7 +49,7 @@ fn profile(args: &Args, Measurement { clock_cost_ns, operation }: Measurement) -
         schema: PROFILE_SCHEMA.to_owned(),
         service: args.service.clone(),
         measured_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
-        cpu: processor(),
+        cpu: sluice_system::processor(),
         clock: args.measure.clock.name().to_owned(),
         clock_cost_ns,
         data: ProfileData {
@@ -65,12 +65,6 @@ fn profile(args: &Args, Measurement { clock_cost_ns, operation }: Measurement) -
 fn of_profile(measured: MeasuredOperation) -> ProfileOperation {
     let MeasuredOperation { name, keys, exponential, samples, preempted, mean_ns, cdf } = measured;
     ProfileOperation { name, keys, exponential, samples, preempted, mean_ns, cdf }
-}
-
-fn processor() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
 }
 
 /// The file: created before the measurement, and renamed to its final name when it is complete.

@@ -1,22 +1,183 @@
-//! `sluice report`: writes the page and the tables of an earlier study again.
+//! `sluice report`: writes the page and the tables of an earlier study again, or one of its pictures alone.
 
+use std::fs;
 use std::path::Path;
 
-use sluice_report as report;
-use sluice_support::fail::Outcome;
+use sluice_outcome::study::StudyOutcome;
+use sluice_report::{self as report, Figure, FigureError, FigureRequest, Typeface};
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::file_name::file_name;
 use sluice_support::print;
-use sluice_support::results::studies;
+use sluice_support::results::{export, files, studies};
 use sluice_support::view;
 
 use crate::args::ReportArgs;
 
-/// Writes the page and the CSV (with `--out` also the JSON), and prints the summary.
+/// The names that stand for every figure, and for a list of their names.
+const ALL: &str = "all";
+const LIST: &str = "list";
+/// Endings of pictures that are not written.
+const OTHERS: [&str; 7] = ["png", "jpg", "jpeg", "gif", "webp", "eps", "ps"];
+
+/// Writes the page and the CSV (with `--out` also the JSON), and prints the summary; or writes figures.
 pub(crate) fn run(args: &ReportArgs) -> Outcome<()> {
-    let study = studies::read(&args.study)?;
-    match &args.out {
-        Some(folder) => studies::write(folder, &study)?,
-        None => studies::show_again(args.study.parent().unwrap_or(Path::new("")), &study)?,
+    let slo_ns = slo_ns(args)?;
+    let read = args.studies.iter().map(|path| studies::read(path)).collect::<Outcome<Vec<_>>>()?;
+    export::check(args.export.file())?;
+    match (&read[..], &args.figure, &args.out) {
+        ([study], Some(name), _) => return figures(args, study, (name, slo_ns)),
+        (_, Some(_), _) => return Err(Failure::bad_input("a figure is of one study: name one study.json")),
+        ([study], None, Some(folder)) => {
+            studies::write(folder, study)?;
+            studies::show_again(folder, &read, slo_ns)?;
+        }
+        ([_], None, None) => studies::show_again(beside(args), &read, slo_ns)?,
+        (_, None, Some(folder)) => studies::show_again(folder, &read, slo_ns)?,
+        (_, None, None) => {
+            return Err(Failure::bad_input(
+                "several studies come into one page: name its folder with --out FOLDER",
+            ));
+        }
     }
-    print::text(report::summary(&study, view::columns()))?;
-    Ok(())
+    for study in &read {
+        print::text(report::summary(study, view::columns()))?;
+    }
+    let tables: Vec<String> = read.iter().map(report::markdown).collect();
+    export::write(args.export.file(), &tables.join("\n"))
+}
+
+/// The latency that must be kept.
+fn slo_ns(args: &ReportArgs) -> Outcome<Option<f64>> {
+    if args.slo.is_some_and(|slo| slo.is_zero()) {
+        return Err(Failure::bad_input("--slo 0: no latency keeps it; give one such as 100us"));
+    }
+    Ok(args.slo.map(|slo| slo.as_nanos() as f64))
+}
+
+/// The folder of the study.
+fn beside(args: &ReportArgs) -> &Path {
+    args.studies[0].parent().unwrap_or(Path::new(""))
+}
+
+/// Writes one figure or all, or names them.
+fn figures(args: &ReportArgs, study: &StudyOutcome, (name, slo_ns): (&str, Option<f64>)) -> Outcome<()> {
+    if name == LIST {
+        let names = report::figure_names(study).into_iter().map(|name| name + "\n");
+        print::text(names.collect::<String>())?;
+        return Ok(());
+    }
+    if !study.complete {
+        let shown = args.studies[0].display();
+        let go_on = study.commands.first().filter(|_| study.settings.dilation.is_none());
+        let next = go_on.map_or_else(
+            || "run it again to its end".to_owned(),
+            |command| format!("{command} continues it"),
+        );
+        return Err(Failure::bad_input(format!(
+            "{shown} is of a study that was stopped or still runs, and its figure would look whole: {next}"
+        )));
+    }
+    let typeface = typeface(args.font.as_deref())?;
+    let wanted = WantedFigures { args, study, slo_ns, typeface };
+    if name == ALL {
+        wanted.all()
+    } else {
+        wanted.write(name, &wanted.drawn(name, slo_ns).map_err(Failure::bad_input)?)
+    }
+}
+
+/// The figures that are asked for of a study.
+struct WantedFigures<'w> {
+    args: &'w ReportArgs,
+    study: &'w StudyOutcome,
+    slo_ns: Option<f64>,
+    typeface: Typeface,
+}
+
+impl WantedFigures<'_> {
+    fn drawn(&self, name: &str, slo_ns: Option<f64>) -> Result<Figure<'_>, FigureError> {
+        let Self { args, study, typeface, .. } = self;
+        let request = FigureRequest { name, size: args.size, only: &args.only, linear: args.linear, slo_ns };
+        report::figure(study, &request, typeface)
+    }
+
+    /// Writes each figure that has what is asked for: the line of a limit is for latencies, and not every
+    /// picture has every series.
+    fn all(&self) -> Outcome<()> {
+        let mut why_none = FigureError::NoFigures { study: self.study.name.clone() };
+        let mut is_one_written = false;
+        for name in report::figure_names(self.study) {
+            let drawn = match self.drawn(&name, self.slo_ns) {
+                Err(FigureError::NoLatency { .. }) => self.drawn(&name, None),
+                drawn => drawn,
+            };
+            match drawn {
+                Err(why @ (FigureError::NoSuchSeries { .. } | FigureError::NoPoints { .. })) => {
+                    why_none = why;
+                }
+                drawn => {
+                    self.write(&name, &drawn.map_err(Failure::bad_input)?)?;
+                    is_one_written = true;
+                }
+            }
+        }
+        if is_one_written { Ok(()) } else { Err(Failure::bad_input(why_none)) }
+    }
+
+    /// Writes a figure and prints the names of its files.
+    fn write(&self, name: &str, figure: &Figure<'_>) -> Outcome<()> {
+        write(self.args, name, figure)?.iter().try_for_each(print::line)
+    }
+}
+
+fn typeface(file: Option<&Path>) -> Outcome<Typeface> {
+    let Some(file) = file else { return Ok(Typeface::built_in()) };
+    let shown = format!("--font {}", file.display());
+    let contents = fs::read(file).map_err(|why| {
+        Failure::bad_input(format!(
+            "{shown} cannot be read: {why}; name a .ttf or .otf file, or leave it away"
+        ))
+    })?;
+    Typeface::from_file(contents, &shown).map_err(Failure::bad_input)
+}
+
+/// Writes a figure into the file that is asked for, or as SVG and PDF into a folder.
+fn write(args: &ReportArgs, name: &str, figure: &Figure<'_>) -> Outcome<Vec<String>> {
+    let svg = || figure.svg().into_bytes();
+    let pdf = || figure.pdf().map_err(Failure::broken);
+    let out = args.out.as_deref();
+    let ending = out.and_then(|path| path.extension()?.to_str()).map(str::to_lowercase);
+    if let (Some(path), Some(_)) = (out, ending.as_deref().filter(|ending| OTHERS.contains(ending))) {
+        let path = path.display();
+        return Err(Failure::bad_input(format!(
+            "--out {path}: figures are SVG or PDF; end the name with .svg or .pdf, or name a folder for both"
+        )));
+    }
+    let ending = ending.as_deref().filter(|ending| ["svg", "pdf"].contains(ending));
+    let (folder, contents) = match (out, ending) {
+        (Some(path), Some(_)) if args.figure.as_deref() == Some(ALL) => {
+            let path = path.display();
+            return Err(Failure::bad_input(format!(
+                "--out {path} is one file, and --figure all makes many: name a folder"
+            )));
+        }
+        (Some(path), Some(ending)) => {
+            let contents = if ending == "svg" { svg() } else { pdf()? };
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            (path.parent().unwrap_or(Path::new("")), vec![(file, contents)])
+        }
+        (folder, _) => {
+            let file = file_name(name);
+            let both = vec![(format!("{file}.svg"), svg()), (format!("{file}.pdf"), pdf()?)];
+            (folder.unwrap_or_else(|| beside(args)), both)
+        }
+    };
+    if !folder.as_os_str().is_empty() {
+        files::make(folder)?;
+    }
+    let save = |(file, contents): (String, Vec<u8>)| {
+        files::save(folder, &file, &contents)?;
+        Ok(folder.join(file).display().to_string())
+    };
+    contents.into_iter().map(save).collect()
 }

@@ -5,6 +5,7 @@ use std::thread;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use sluice_experiment::policies;
 use sluice_launcher::parent;
 use sluice_net::agent::{AgentOptions, LINES, LINES_FILE, Lines, RunningAgent, start_agent};
 use sluice_net::metrics::{MetricsOutlets, ServerMetrics};
@@ -15,7 +16,6 @@ use sluice_netem::FaultPlan;
 use sluice_support::adaptation;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan};
-use sluice_support::policies;
 use sluice_support::print;
 use sluice_support::service_manager::ReadyService;
 

@@ -1,19 +1,14 @@
 //! `sluice sweep`: simulates several policies under several loads, each on the same tasks.
 
+use sluice_experiment::RequestedStudy;
 use sluice_support::fail::Outcome;
 
-use crate::study::RequestedStudy;
-use crate::study::args::CurvesArgs;
+use crate::study::run_ready;
+use crate::study::slurm::SweepCommand;
 
-/// Runs the simulations and prints the results.
-pub(crate) fn run(args: &CurvesArgs) -> Outcome<()> {
-    let asked = RequestedStudy {
-        command: "sweep",
-        policies: args.policies.some("sweep")?,
-        offered: Some(&args.offered),
-        setting: &args.setting,
-        slo: None,
-        compared: false,
-    };
-    asked.run(&args.how)
+/// Runs the simulations and prints the results, or has other machines run them.
+pub(crate) fn run(args: &SweepCommand) -> Outcome<()> {
+    let (asked, how) = (RequestedStudy::sweep(&args.curves.asked)?, &args.curves.how);
+    let ready = asked.ready()?;
+    if args.spread.run(&ready, how)? { run_ready(&asked, &ready, how, &args.curves.export) } else { Ok(()) }
 }

@@ -1,10 +1,10 @@
 //! `sluice up`: runs a rack on this machine; with `--sweep` several, one after the other, compared with the
 //! simulator.
 
+use sluice_experiment::policies;
 use sluice_live::args::SweepArgs;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan};
-use sluice_support::policies;
 use sluice_support::print;
 use sluice_support::results::kept::Keeper;
 use sluice_support::stop::Stop;
@@ -26,10 +26,15 @@ pub(crate) fn run(args: &UpArgs) -> Outcome<()> {
     let how = sluice_launcher::UpSettings {
         keeper: &keeper(args),
         output: &args.output,
+        markdown: args.export.file(),
         traces: &args.traces,
         dashboard: args.dashboard,
     };
     let plan = plan(args)?;
+    if args.beside_pool && args.export.file().is_some() {
+        let why = "--beside-pool has two results: leave --export-markdown out, or run each alone";
+        return Err(Failure::bad_input(why));
+    }
     if args.beside_pool {
         return super::beside::run(&plan, &how, &stop);
     }
@@ -42,6 +47,7 @@ fn sweep(args: &UpArgs) -> SweepArgs<'_> {
         dilate: args.dilate,
         length: args.length,
         out: args.out.as_deref(),
+        markdown: args.export.file(),
         output: &args.output,
         commit: env!("SLUICE_COMMIT"),
     }
@@ -58,9 +64,11 @@ fn plan(args: &UpArgs) -> Outcome<Plan> {
         out: args.out.clone(),
         pcap: args.pcap.clone(),
         rate: args.rate,
+        stages: args.stages.clone(),
         length: args.length,
         budget: args.budget,
         within: args.within.clone(),
+        thresholds: args.thresholds.clone(),
         metrics: args.metrics,
         racks: args.racks,
         spines: args.spines,

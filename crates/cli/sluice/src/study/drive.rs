@@ -2,18 +2,20 @@
 //! and into the folder.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
+use sluice_experiment::{ReadyStudy, RequestedStudy, RunningBuild};
 use sluice_outcome::study::StudyOutcome;
 use sluice_report as report;
 use sluice_report::table::digits;
-use sluice_study::checked_plan::{CheckedPlan, Length};
-use sluice_study::journal::{self, Identity};
-use sluice_study::outcome::{Provenance, outcome};
+use sluice_study::checked_plan::CheckedPlan;
+use sluice_study::journal;
 use sluice_study::run::{Step, Study};
 use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::flags::ExportArgs;
 use sluice_support::print;
-use sluice_support::results::studies;
+use sluice_support::results::{export, studies};
 use sluice_support::stop::Stop;
 use sluice_support::view;
 
@@ -24,15 +26,11 @@ use super::progress::Progress;
 
 /// A study to be run.
 pub(crate) struct StudyJob<'a> {
-    pub(crate) bench: &'a CheckedPlan,
+    pub(crate) ready: &'a ReadyStudy,
     pub(crate) how: &'a RunArgs,
     pub(crate) out: PathBuf,
     /// Whether the folder belongs to this study alone: then results of another build in it are replaced.
     pub(crate) own: bool,
-    /// The plan's file, if there is one.
-    pub(crate) plan: Option<String>,
-    /// Further commands that run parts of the study again.
-    pub(crate) commands: Vec<String>,
 }
 
 /// A study that was run.
@@ -45,14 +43,15 @@ pub(crate) struct FinishedStudy {
 
 /// Runs the study, or continues an earlier run; after a signal, finished replications are kept.
 pub(crate) fn run(job: &StudyJob<'_>, stop: &Stop) -> Outcome<FinishedStudy> {
-    let bench = job.bench;
+    let (ready, bench) = (job.ready, job.ready.bench.as_ref());
     let threads = threads(job.how);
-    let identity = identity(bench);
+    let build = build();
+    let identity = ready.identity(&build);
     let folder = job.out.as_path();
     if job.how.fresh || job.own && !journal::is_of(folder, &identity) {
         journal::forget(folder)?;
     }
-    let mut study = Study::new(bench, threads, folder, &identity)?;
+    let mut study = Study::new(Arc::clone(&ready.bench), threads, folder, &identity)?;
     let mut progress = Progress::new(job.how.output.quiet || job.how.output.json);
     let first = study.round();
     let costs = Costs::measure(bench, &first, stop.flag());
@@ -61,25 +60,42 @@ pub(crate) fn run(job: &StudyJob<'_>, stop: &Stop) -> Outcome<FinishedStudy> {
     } else {
         progress.print_message(&estimate(bench, &costs, &study, threads));
     }
-    let provenance = Provenance {
-        sluice: env!("CARGO_PKG_VERSION").into(),
-        commit: env!("SLUICE_COMMIT").into(),
-        plan: job.plan.clone(),
-        commands: job.commands.clone(),
-    };
     let mut growing = GrowingFiles::new(folder);
     let complete = study.run(stop.flag(), |step| match step {
         Step::Round(jobs) => progress.more(jobs.len(), costs.of(bench, jobs)),
         Step::Done(one, known) => {
             progress.one_done(costs.of_one(bench, one));
-            growing.write_at_times(|| outcome(bench, known, &provenance));
+            growing.write_at_times(|| ready.outcome(known, &build));
         }
     });
     progress.finish();
     let stopped = !complete?;
-    let outcome = outcome(bench, study.known(), &provenance);
+    let outcome = ready.outcome(study.known(), &build);
     studies::write(folder, &outcome)?;
     Ok(FinishedStudy { outcome, stopped })
+}
+
+/// Runs a study that flags describe, and prints it.
+pub(crate) fn run_requested(asked: &RequestedStudy<'_>, how: &RunArgs, export: &ExportArgs) -> Outcome<()> {
+    run_ready(asked, &asked.ready()?, how, export)
+}
+
+/// Runs a study that flags describe and that is ready, and prints it.
+pub(crate) fn run_ready(
+    asked: &RequestedStudy<'_>,
+    ready: &ReadyStudy,
+    how: &RunArgs,
+    export: &ExportArgs,
+) -> Outcome<()> {
+    export::check(export.file())?;
+    let stop = Stop::on_signals_and_hangup()?;
+    let out = how.out.clone().unwrap_or_else(|| asked.own_folder());
+    let job = StudyJob { ready, how, out, own: how.out.is_none() };
+    let ran = run(&job, &stop)?;
+    let shown = show(&ran, how, &job.out);
+    let written = export::write(export.file(), &report::markdown(&ran.outcome));
+    written.map_err(Failure::with_result_shown)?;
+    shown
 }
 
 /// Prints a study. After a stopped one, returns a failure.
@@ -99,13 +115,13 @@ pub(crate) fn show(ran: &FinishedStudy, how: &RunArgs, out: &Path) -> Outcome<()
     Err(Failure::new(Kind::Aborted, why).with_result_shown())
 }
 
-fn threads(how: &RunArgs) -> usize {
+pub(super) fn threads(how: &RunArgs) -> usize {
     let all = || thread::available_parallelism().map_or(1, usize::from);
     how.threads.map_or_else(all, usize::from)
 }
 
 /// A line about the amount of work and its expected duration.
-fn estimate(bench: &CheckedPlan, costs: &Costs, study: &Study<'_>, threads: usize) -> String {
+fn estimate(bench: &CheckedPlan, costs: &Costs, study: &Study, threads: usize) -> String {
     let jobs = study.round();
     let points = jobs.iter().map(|job| &job.id).collect::<std::collections::BTreeSet<_>>().len();
     let total: f64 = jobs.iter().map(|job| tasks(bench, job)).sum();
@@ -134,37 +150,15 @@ fn amount(tasks: f64) -> String {
     if tasks < 1e6 { format!("{tasks:.0} tasks") } else { format!("{} million tasks", digits(tasks / 1e6)) }
 }
 
-/// The settings that decide the results, by names for messages.
-fn identity(bench: &CheckedPlan) -> Identity {
-    let plan = bench.plan();
-    let length = match bench.terms().length {
-        Length::Tasks(tasks, warmup) => format!("{tasks} tasks after {warmup}"),
-        Length::Time { warmup_ns, span_ns } => format!("{span_ns} ns after {warmup_ns} ns"),
-    };
-    let workloads: Vec<String> = (0..plan.cases.len()).map(|case| bench.workload(case).to_string()).collect();
-    [
-        ("name", plan.name.clone()),
-        ("seed", plan.seed.to_string()),
-        ("number of replications", plan.replications.to_string()),
-        ("length", length),
-        ("workload", workloads.join(" / ")),
-        ("testbed", bench.testbed(0, None).to_toml()),
-        ("commit", env!("SLUICE_COMMIT").to_owned()),
-        ("program", program()),
-        ("plan", format!("{plan:?}")),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
-}
-
-/// Identifies this program: several builds may have the same commit during development.
-fn program() -> String {
+/// This program: several builds may have the same commit during development.
+pub(super) fn build() -> RunningBuild {
     let file = std::env::current_exe().and_then(std::fs::metadata);
     let written = file.ok().and_then(|file| {
         Some((file.len(), file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?))
     });
-    written.map_or_else(
+    let file = written.map_or_else(
         || "unknown".into(),
         |(bytes, at)| format!("of {bytes} bytes, written {} ms after 1970", at.as_millis()),
-    )
+    );
+    RunningBuild { commit: env!("SLUICE_COMMIT"), file }
 }

@@ -6,7 +6,6 @@ mod cost;
 mod drive;
 mod growing;
 mod progress;
-mod requested;
+pub(crate) mod slurm;
 
-pub(crate) use drive::{FinishedStudy, StudyJob, run, show};
-pub(crate) use requested::RequestedStudy;
+pub(crate) use drive::{FinishedStudy, StudyJob, run, run_ready, run_requested, show};

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sluice_kernel::spaces::{RackSpaces, Space, mounts_of_its_own};
+use sluice_ports::free_address;
 
-use super::{Running, command, free_tcp, free_udp, hearing_hup, hold_to_schema, json, sluice, terminate};
+use super::{Running, command, hearing_hup, hold_to_schema, json, sluice, terminate};
 
 /// Names the program of an earlier build.
 pub(crate) const BEFORE: &str = "SLUICE_BEFORE";
@@ -115,7 +116,7 @@ pub(crate) struct LoadedRack {
 
 impl LoadedRack {
     pub(crate) fn new(plan: &str, workers: usize) -> Self {
-        Self::at(plan, workers, None, (free_udp(), free_tcp()))
+        Self::at(plan, workers, None, (free_address(), free_address()))
     }
 
     /// The same around a switch in the kernel: client and workers have each a namespace, and this thread

@@ -7,7 +7,7 @@ pub(crate) mod namespaced;
 pub(crate) mod page_rack;
 pub(crate) mod relay;
 
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
@@ -54,24 +54,18 @@ pub(crate) fn hearing_hup(program: &str) -> Command {
 
 /// An example of `sluice-net`, where cargo puts it: beside the command.
 pub(crate) fn example(name: &str) -> PathBuf {
+    example_of("sluice-net", name)
+}
+
+/// An example of another of our packages.
+pub(crate) fn example_of(package: &str, name: &str) -> PathBuf {
     let command = Path::new(env!("CARGO_BIN_EXE_sluice"));
     let path = command.with_file_name("examples").join(name);
     if !path.exists() {
-        let build = ["build", "-q", "--locked", "-p", "sluice-net", "--example", name];
+        let build = ["build", "-q", "--locked", "-p", package, "--example", name];
         assert!(Command::new(env!("CARGO")).args(build).status().expect("cargo runs").success());
     }
     path
-}
-
-/// A loopback address on which nobody listens now. Linux hands ports out in an order that does not bring it
-/// back soon.
-pub(crate) fn free_tcp() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a free port")
-}
-
-/// The same for datagrams.
-pub(crate) fn free_udp() -> SocketAddr {
-    UdpSocket::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a free port")
 }
 
 /// A process that is killed with the test.
@@ -122,6 +116,17 @@ impl Drop for Running {
 /// Asks a child to end, as a service manager does.
 pub(crate) fn terminate(child: &Child) {
     kill_process(Pid::from_child(child), Signal::TERM).expect("it lives");
+}
+
+/// Starts a switch of `plan.toml` alone; returns the address of its controller.
+pub(crate) fn lone_switch(folder: &Path) -> (Running, String) {
+    let anywhere = "127.0.0.1:0";
+    let flags = ["switch", "plan.toml", "--json", "--quiet", "--listen", anywhere, "--control", anywhere];
+    let mut switch = command(folder, &flags).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(switch.stdout.take().expect("piped")).read_line(&mut line).expect("it says where it is");
+    let said: Value = serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}"));
+    (Running(switch), said["control"].as_str().expect("an address").to_owned())
 }
 
 /// Runs `sluice` to its end.

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Running, command, free_tcp, json, stderr};
+use super::{Running, command, json, stderr};
+use sluice_ports::free_address;
 
 pub(crate) struct PageRack {
     folder: tempfile::TempDir,
@@ -24,7 +25,7 @@ impl PageRack {
                 fs::write(folder.path().join(name), text).expect("written");
             }
         }
-        let here = |written: &&str| ((*written).to_owned(), free_tcp().to_string());
+        let here = |written: &&str| ((*written).to_owned(), free_address().to_string());
         Self { folder, page, ports: ports.iter().map(here).collect(), started: AtomicUsize::new(0) }
     }
 

@@ -4,8 +4,9 @@
 use std::fs;
 use std::process::Stdio;
 
-use super::common::{free_tcp, terminate};
+use super::common::terminate;
 use super::{Browser, Running, WIDTHS, command};
+use sluice_ports::free_address;
 
 /// Two spines, with a rack below each.
 const PLAN: &str = r#"
@@ -39,7 +40,7 @@ fn racks_below_spines_stand_in_one_table_and_each_is_one_key_away() {
         return;
     };
     fs::write(folder.path().join("plan.toml"), PLAN).expect("written");
-    let at = free_tcp().to_string();
+    let at = free_address().to_string();
     let up = command(folder.path(), &["up", "plan.toml", "--dashboard", &at, "--quiet"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -11,6 +11,7 @@ mod datacenter;
 mod findings;
 mod heat;
 mod open_for_days;
+mod report_page;
 mod study;
 
 use std::fs;
@@ -20,8 +21,9 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use browser::Browser;
-use common::{Running, SMALL, command, free_tcp, hold_to_schema, sluice, stderr};
+use common::{Running, SMALL, command, hold_to_schema, sluice, stderr};
 use serde_json::Value;
+use sluice_ports::free_address;
 
 /// The widths of a phone, a tablet and a desk, each with a height.
 const WIDTHS: [(u32, u32); 3] = [(360, 740), (800, 1_100), (1_400, 1_000)];
@@ -113,7 +115,7 @@ fn up_serves_a_page_with_its_load_and_what_it_notes() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("small.toml"), SMALL).expect("written");
     // The port is free until the rack takes it.
-    let at = free_tcp();
+    let at = free_address();
     let args = ["up", "small.toml", "--length", "600s", "--dashboard", &at.to_string(), "--quiet"];
     let child = command(folder.path(), &args).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut running = Running(child.expect("it starts"));
@@ -232,7 +234,8 @@ fn a_worker_is_moved_and_a_type_mapped_by_keyboard() {
     browser.wait_for(&format!(
         "!document.querySelector('dialog').open && {row}.cells[1].textContent === 'spare'"
     ));
-    assert_eq!(browser.value("document.activeElement.getAttribute('aria-label')"), "Move worker one");
+    // The row goes to another place, and the focus with it.
+    browser.wait_for("document.activeElement.getAttribute('aria-label') === 'Move worker one'");
     browser.wait_for("document.getElementById('done').textContent === 'worker one serves slice spare'");
     browser.keep_picture("moved");
     browser.tab_to("Send type hold elsewhere");

@@ -114,7 +114,12 @@ pub(crate) fn live() -> StudyOutcome {
     };
     let study = study("live", "Simulator and real packets", vec![panel]);
     StudyOutcome {
-        settings: Settings { dilation: Some(100), plan: None, ..study.settings },
+        settings: Settings {
+            dilation: Some(100),
+            machine: Some("a test's machine".to_owned()),
+            plan: None,
+            ..study.settings
+        },
         comparisons: vec![comparison(Some(0.1))],
         complete: false,
         ..study
@@ -139,6 +144,7 @@ fn study(name: &str, title: &str, panels: Vec<Panel>) -> StudyOutcome {
             tasks: 1_000_000,
             tasks_most: 1_000_000,
             warm_up: "100,000 tasks".to_owned(),
+            machine: None,
             dilation: None,
             notes: vec!["half of the tasks are over 8 bytes".to_owned()],
         },

@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod diff;
+mod exports;
 mod fixture;
 
 use std::collections::BTreeSet;
@@ -52,12 +54,17 @@ fn a_page_is_whole_and_asks_nobody_for_anything() {
         [(fixture::one_class(), "one"), (fixture::two_classes(), "two"), (fixture::live(), "live")]
     {
         let page = report(&study, name).page;
-        for asks in ["http:", "https:", " src=", "@import", "url(", "<script", "<link"] {
-            assert!(!page.contains(asks), "{name}: {asks}");
+        // Its own modules stand behind all else.
+        let (shown, modules) = page.split_once("<script").expect("modules");
+        for asks in ["http:", "https:", " src=", "@import", "url(", "<link"] {
+            assert!(!shown.contains(asks), "{name}: {asks}");
+        }
+        for asks in ["https:", "import", "fetch(", "eval(", "innerHTML", ".src"] {
+            assert!(!modules.contains(asks), "{name}: {asks}");
         }
         assert!(page.split(" href=").skip(1).all(|link| link.starts_with("\"#")), "{name}");
-        assert!(page.contains("default-src 'none'") && page.contains("<html lang=\"en\">"), "{name}");
-        assert_eq!(left_open(&page), [""; 0], "{name}");
+        assert!(page.contains("default-src &#39;none&#39;") && page.contains("<html lang=\"en\">"), "{name}");
+        assert_eq!(left_open(shown), ["html", "body"], "{name}");
         assert!(!page.contains("NaN") && !page.contains("inf "), "{name}");
     }
 }
@@ -102,7 +109,8 @@ fn nothing_from_a_file_becomes_markup() {
     let Report { page, csv, .. } = report(&study, "evil");
     assert!(page.contains("onerror"), "it is shown");
     assert!(!page.contains("<img"));
-    assert_eq!(left_open(&page), [""; 0]);
+    let (shown, _) = page.split_once("<script").expect("modules");
+    assert_eq!(left_open(shown), ["html", "body"]);
     let quoted = format!("\"{}rain-7\",", evil.replace('"', "\"\""));
     assert!(csv.lines().nth(1).is_some_and(|line| line.starts_with(&quoted)), "{csv:.200}");
 }
@@ -215,6 +223,18 @@ fn where_passes_are_not_counted_there_is_no_price() {
 }
 
 #[test]
+fn where_policies_stand_is_told_with_the_best_first() {
+    let page = sluice_report::standings(&fixture::one_class(), |policy| (policy == "rain:2").then_some(12));
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(rows.len(), 20, "ten policies, in the overview and on the one workload:\n{page}");
+    assert_eq!(rows[0], "| `rain:2` | 91.0 | 12 |", "the only one whose highest rate was found");
+    assert!(rows[1..10].contains(&"| `pallas` | – | – |"), "{page}");
+    assert!(rows[10].starts_with("| `rain:2` | ") && rows[10].contains(" | 91.0 % | "), "{page}");
+    let one = rows.iter().rfind(|row| row.starts_with("| `rain:1`")).expect("its row");
+    assert!(one.contains("| not kept up |"), "it saturates at 73.5 %: {one}");
+}
+
+#[test]
 fn what_is_no_study_is_refused_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("study.json");
@@ -229,4 +249,76 @@ fn what_is_no_study_is_refused_with_its_place() {
     }
     let output = sluice(folder.path(), &["report", "nowhere.json"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// The folder of a study.
+fn folder_with(study: &StudyOutcome) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = serde_json::to_string(study).expect("JSON");
+    fs::write(folder.path().join("study.json"), json).expect("written");
+    folder
+}
+
+#[test]
+fn a_figure_is_written_beside_its_study_or_where_it_is_wanted() {
+    let folder = folder_with(&fixture::one_class());
+    let run = |args: &[&str]| {
+        let output = sluice(folder.path(), &[&["report", "study.json"], args].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    assert_eq!(run(&["--figure", "p99", "--size", "84mm"]), "p99.svg\np99.pdf\n");
+    assert_eq!(run(&["--figure", "p99", "--only", "rain:2,central", "--out", "a/b.pdf"]), "a/b.pdf\n");
+    assert!(fs::read(folder.path().join("a/b.pdf")).expect("read").starts_with(b"%PDF"));
+    let names = run(&["--figure", "list"]);
+    assert!(names.lines().count() > 20 && names.starts_with("p99\n"), "{names}");
+    let all = run(&["--figure", "all", "--size", "6in", "--slo", "100us", "--out", "all"]);
+    assert_eq!(all.lines().count(), 2 * names.lines().count());
+    assert!(!folder.path().join("report.html").exists(), "a figure is not a page");
+    let mut study = fixture::one_class();
+    study.panels.extend(fixture::two_classes().panels);
+    let folder = folder_with(&study);
+    let args = ["report", "study.json", "--figure", "all", "--only", "rain:1", "--out", "one.PDFs"];
+    let output = sluice(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let drawn = stdout(&output);
+    assert!(drawn.contains("one.PDFs/exp.p99.svg"), "{drawn}");
+    assert!(!drawn.contains("rocksdb."), "rain:1 is in one panel only: {drawn}");
+}
+
+#[test]
+fn a_figure_that_cannot_be_made_is_refused_in_one_line() {
+    let folder = folder_with(&fixture::one_class());
+    let stopped = folder_with(&fixture::live());
+    fs::write(folder.path().join("text.ttf"), "no font").expect("written");
+    fs::write(folder.path().join("file"), "").expect("written");
+    let figure = ["report", "study.json", "--figure"];
+    for (at, args, says) in [
+        (&stopped, &["p99"][..], "was stopped or still runs"),
+        (&folder, &["p98"], "no figure is named p98; there are p99, "),
+        (&folder, &["p99", "--only", "rain:9"], "--only rain:9: p99 has no such series; it has rain:1, "),
+        (&folder, &["p99", "--size", "3"], "write a width and its unit, such as 3.3in"),
+        (&folder, &["p99", "--size", "-3in"], "figures are 1.5 to 40"),
+        (&folder, &["p99", "--size", "1.6inx1in"], "no room for its curves"),
+        (&folder, &["p99", "--font", "nowhere.ttf"], "--font nowhere.ttf cannot be read"),
+        (&folder, &["p99", "--font", "text.ttf"], "--font text.ttf is no TrueType or OpenType font"),
+        (&folder, &["slowdown_p99", "--slo", "1ms"], "slowdown_p99 does not show latencies"),
+        (&folder, &["p99", "--slo", "0us"], "no latency keeps it"),
+        (&folder, &["all", "--out", "a.pdf"], "--figure all makes many"),
+        (&folder, &["p99", "--out", "a.PNG"], "--out a.PNG: figures are SVG or PDF; end the name with .svg"),
+        (&folder, &["all", "--only", "rain:9"], "has no such series; it has rain:1, "),
+        (&folder, &["p99", "--out", "file/in"], "cannot be made"),
+    ] {
+        let output = sluice(at.path(), &[&figure[..], args].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(says), "{args:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+    }
+    let two = ["report", "study.json", "study.json"];
+    for (args, says) in [(&["--figure", "p99"][..], "of one study"), (&[], "name its folder with --out")] {
+        let output = sluice(folder.path(), &[&two[..], args].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
 }

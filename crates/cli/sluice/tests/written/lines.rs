@@ -48,7 +48,7 @@ pub(crate) fn pages() -> Vec<(String, String)> {
         names.map(|name| format!("{folder}/{name}")).collect::<Vec<_>>()
     };
     let is_page = |name: &String| Path::new(name).extension().is_some_and(|ending| ending == "md");
-    names.extend(["docs/manual", "docs/results"].into_iter().flat_map(within).filter(is_page));
+    names.extend(["docs/book", "docs/manual", "docs/results"].into_iter().flat_map(within).filter(is_page));
     names.extend(within("targets").into_iter().map(|name| format!("{name}/README.md")));
     names.retain(|name| root().join(name).is_file());
     names.sort();

@@ -15,8 +15,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{command, example, free_tcp, free_udp, sluice, stderr, stdout};
+use common::{command, example, sluice, stderr, stdout};
 use lines::{Line, in_blocks, in_help, in_text, pages, root};
+use sluice_ports::free_address;
 use ways::{ELSEWHERE, EXAMPLES, Way, arguments, is_of, set, way};
 
 /// The examples of `sluice-net` that pages name.
@@ -301,7 +302,7 @@ fn run_together(lines: &[Line]) {
                     set(&mut args, "--memory", "memory");
                 }
                 if line.verb() == "server" {
-                    set(&mut args, "--listen", &free_udp().to_string());
+                    set(&mut args, "--listen", &free_address().to_string());
                 }
                 if line.has("rocksdb") {
                     args.extend(["--keys", "2000"].map(str::to_owned));
@@ -357,7 +358,7 @@ impl Rack {
 
     /// Starts a server process, and waits until it prints its address.
     fn start_heard(&mut self, folder: &Path, line: &Line, mut args: Vec<String>) {
-        self.controller = free_tcp().to_string();
+        self.controller = free_address().to_string();
         set(&mut args, "--control", &self.controller);
         args.push("--json".to_owned());
         self.start(folder, line, &args, true);

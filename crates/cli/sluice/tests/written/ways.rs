@@ -16,7 +16,7 @@ pub(crate) enum Way {
 }
 
 /// Lines that are not run here: the page, the beginning of the line (empty for all lines), and the reason.
-pub(crate) const ELSEWHERE: [(&str, &str, &str); 10] = [
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 16] = [
     (
         "docs/manual/xdp.md",
         "",
@@ -30,8 +30,18 @@ pub(crate) const ELSEWHERE: [(&str, &str, &str); 10] = [
         "takes a package and systemd; make packages types all of it in a bare tree",
     ),
     ("docs/manual/packages.md", "", "takes root and an hour"),
+    ("docs/manual/c.md", "", "crates/bindings/c/tests/c/manual.rs runs all of it, on free ports"),
     ("docs/manual/controllers.md", "", "tests/controllers.rs runs all of it, on free ports"),
+    ("docs/manual/gateway.md", "", "tests/gateway runs all of it, on free ports"),
+    ("docs/manual/go.md", "", "takes Go; crates/bindings/go/page_test.go runs all of it"),
     ("docs/manual/etcd.md", "", "tests/etcd.rs runs all of it, on free ports"),
+    (
+        "docs/manual/python.md",
+        "",
+        "crates/bindings/python/tests/test_manual.py runs all of it, on free ports",
+    ),
+    ("docs/manual/python-lab.md", "", "crates/bindings/python/tests/test_lab_page.py runs all of it"),
+    ("docs/manual/stateful.md", "", "tests/stateful.rs runs all of it, on free ports"),
     ("docs/results/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
     (
@@ -55,7 +65,7 @@ const BREAKS: &[i32] = &[3];
 
 /// Files that lines read from an earlier run, and a short run that leaves one in its folder.
 pub(crate) const LEAVES: [(&str, &str); 4] = [
-    ("study.json", "sim rain:2 --load 0.5 --tasks 1000 --replications 2"),
+    ("study.json", "sweep rain:2 central --load 0.5 --tasks 1000 --replications 2"),
     ("sweep.toml", LIVE),
     ("testbed.toml", LIVE),
     ("versus.toml", "versus --today reuseport --workers 2 --tasks 1000 --dilate 20"),
@@ -77,6 +87,8 @@ fn shorter(line: &Line) -> &'static [(&'static str, &'static str)] {
             &[("--tasks", "1000"), ("--replications", "2")]
         }
         "up" if line.has("--sweep") => &[("--length", "20ms"), ("--replications", "2")],
+        "up" if line.has("--stages") => &[("--stages", SHORT_STAGES)],
+        "load" if line.has("--stages") => &[("--stages", SHORT_STAGES), ("--warm-up", "50ms")],
         "up" => &[("--length", "300ms")],
         "versus" => &[("--tasks", "1000"), ("--today", "reuseport")],
         "fault-runs" => &[("--count", "20")],
@@ -86,6 +98,8 @@ fn shorter(line: &Line) -> &'static [(&'static str, &'static str)] {
         _ => &[],
     }
 }
+
+const SHORT_STAGES: &str = "100:100ms,100..200:200ms";
 
 /// How a line is run; `None` if there is no rule for it.
 pub(crate) fn way(line: &Line) -> Option<Way> {
@@ -99,13 +113,14 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
         // Without the fixes a promise breaks, as the page says.
         "fault-runs" if line.words.iter().any(|word| word.ends_with(",as-published")) => Way::Alone(BREAKS),
         "sim" | "sweep" | "compare" | "throughput" | "versus" | "fault-runs" | "replay-fault" | "profile"
-        | "write" | "resources" | "policies" | "doctor" | "report" | "completions" | "man" => {
+        | "write" | "resources" | "policies" | "doctor" | "report" | "diff" | "completions" | "man" => {
             Way::Alone(WELL)
         }
         "reproduce" if line.has("--list") => Way::Alone(WELL),
         "reproduce" if line.has("--live") => Way::Alone(GATES),
         "dashboard" => Way::Elsewhere("serves a page until Ctrl-C; tests/dashboard starts and ends it"),
-        "reproduce" => Way::Begun,
+        "gateway" => Way::Elsewhere("serves until Ctrl-C; tests/gateway starts and ends it"),
+        "reproduce" | "table" => Way::Begun,
         "up" if line.has("--sweep") => Way::Alone(GATES),
         "up" => Way::Alone(GATES),
         "switch" | "controller" | "server" | "worker" | "load" | "status" | "move" | "map" => Way::Together,

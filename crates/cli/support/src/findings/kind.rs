@@ -132,7 +132,7 @@ kinds! {
          longer.";
     PayloadsFull: Warning, "payloads-full",
         "More than 1 % of the tasks are refused because the switch has no room for their payloads.",
-        "Raise `payload_bytes` in [switch], let servers hold what waits ([rdma]), or send less.";
+        "Raise `payload_memory` in [switch], let servers hold what waits ([rdma]), or send less.";
     RoundsFull: Warning, "rounds-full",
         "More than 1 % of the tasks meet as many recirculating packets as may be.",
         "The switch searches its queues for too long: give each class of labels enough workers, or send \

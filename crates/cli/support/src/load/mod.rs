@@ -19,13 +19,14 @@ use sluice_testrig::schedule::{DueTask, NextStep, Schedule};
 use sluice_wire::Nanos;
 
 pub use source::{Source, Task};
-pub use tally::{Counts, Ending, KindTally, SLOWDOWN_SCALE, Tally, TaskEnd};
+pub(crate) use tally::histogram;
+pub use tally::{Counts, Ending, KindTally, PartTally, SLOWDOWN_SCALE, StageTally, Tally, TaskEnd};
 pub use target::Target;
 pub use timeline::Timeline;
 
 use crate::board::Board;
 use crate::fail::{Failure, Outcome};
-use crate::plan::LoadPlan;
+use crate::plan::{LoadPlan, RateStages};
 use crate::stop::Stop;
 use tally::UNKNOWN_TYPE;
 use window::Window;
@@ -61,11 +62,13 @@ pub fn run(plan: &LoadPlan, source: Source, target: &mut Target, board: &Board, 
         ended = ended.and(load.collect(target));
         load.send_due(now, target);
         load.show(now, board, false);
-        if load.schedule.is_over(now) {
+        let is_over = load.schedule.is_over(now);
+        if is_over && load.has_paused(now) {
             load.show(now, board, true);
             return LoadRun { tally: load.tally, ended };
         }
-        let span = load.schedule.next_due().since(target.now()).min(SLEEP_MAX);
+        let next = if is_over { SLEEP_MAX } else { load.schedule.next_due().since(target.now()) };
+        let span = next.min(SLEEP_MAX);
         thread::sleep(Duration::from_nanos(span.0));
     }
 }
@@ -89,6 +92,8 @@ impl<'p> Load<'p> {
         let mut tally = Tally::new(names(), plan.arrivals.rate(), measured);
         tally.cut_off = source.cut_off();
         tally.count_within(&plan.limits().unwrap_or_default());
+        let stages = plan.arrivals.stages().into_iter().flat_map(RateStages::all);
+        tally.count_stages(stages.map(|stage| nanos(stage.lasts)));
         Self {
             plan,
             clock: Clock::start(),
@@ -113,6 +118,11 @@ impl<'p> Load<'p> {
         for given_up in self.schedule.cancel() {
             self.tally.ended(&never_sent(&given_up.task, now));
         }
+    }
+
+    /// Whether the last stage is over, which may be a pause; without stages a load ends with its last task.
+    fn has_paused(&self, now: Nanos) -> bool {
+        self.plan.arrivals.stages().is_none() || now >= self.tally.measured_time().end
     }
 
     fn collect(&mut self, target: &Target) -> Outcome<()> {

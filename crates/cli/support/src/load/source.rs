@@ -15,7 +15,7 @@ use sluice_wire::{Nanos, TaskType};
 use sluice_workload::{Class, LARGE_BYTES, Requests, Service, Trace, Workload};
 
 use crate::fail::{Failure, Outcome};
-use crate::plan::{Arrivals, LoadPlan, Request, Spread};
+use crate::plan::{Arrivals, LoadPlan, RateStages, Request, Spread};
 
 /// A task to be sent; its kind is its index in the mix.
 pub type Task = Planned<usize, Vec<u8>>;
@@ -43,7 +43,8 @@ impl Source {
             let why = format!("a mix of {} types: it may have {TYPES_MAX} at most", plan.mix.len());
             return Err(Failure::bad_input(why));
         }
-        let rate_per_s = plan.arrivals.rate().unwrap_or_default();
+        let peak = plan.arrivals.stages().map(RateStages::peak_per_s);
+        let rate_per_s = peak.or(plan.arrivals.rate()).unwrap_or_default();
         Ok(Self {
             requests: Requests::new(&workload(plan)?, rate_per_s, seed, 0),
             is_traced: matches!(plan.arrivals, Arrivals::Trace(_)),
@@ -79,6 +80,7 @@ fn workload(plan: &LoadPlan) -> Outcome<Workload> {
     let arrivals = match &plan.arrivals {
         Arrivals::Poisson(_) => sluice_workload::Arrivals::Poisson,
         Arrivals::Constant(_) => sluice_workload::Arrivals::Even,
+        Arrivals::Stages(stages) => sluice_workload::Arrivals::Plan(stages.arrivals(plan.warm_up)),
         Arrivals::Trace(path) => sluice_workload::Arrivals::Trace(Arc::new(trace(path, plan)?)),
     };
     let unknown = Service::parse("const:1ns").map_err(Failure::broken)?;
@@ -181,6 +183,7 @@ mod tests {
             behind_max: Duration::from_millis(10),
             failed_max: 0.01,
             refused_max: 0.01,
+            thresholds: Vec::new(),
         }
     }
 
@@ -222,6 +225,23 @@ mod tests {
         let tasks = tasks(Arrivals::Constant(1_000.0), 1);
         assert_eq!(tasks.len(), 9_999);
         assert!(tasks.windows(2).all(|two| two[1].due.0 - two[0].due.0 == 1_000_000));
+    }
+
+    #[test]
+    fn stages_are_kept_one_after_the_other_behind_the_warm_up() {
+        let stages = "1k:3s,1k..3k:2s,0:1s,500:3s".parse().expect("legal");
+        let tasks = tasks(Arrivals::Stages(stages), 3);
+        let within = |from_s: u64, to_s: u64| {
+            let is_within = |task: &&Task| (from_s..to_s).contains(&(task.due.0 / 1_000_000_000));
+            tasks.iter().filter(is_within).count() as f64
+        };
+        for ((from_s, to_s), due) in
+            [((0, 1), 1e3), ((1, 4), 3e3), ((4, 5), 1.5e3), ((5, 6), 2.5e3), ((6, 7), 0.0), ((7, 10), 1.5e3)]
+        {
+            let found = within(from_s, to_s);
+            assert!((found - due).abs() <= 4.0 * due.sqrt(), "from {from_s} s: {found} for {due}");
+        }
+        assert!(tasks.len() as f64 - within(0, 10) < 1.0);
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(super) const LATE: [&str; 3] = ["late_at_client", "late_in_switch", "late_at
 /// Significant digits of every histogram.
 const DIGITS: u8 = 3;
 
+/// Into how many equal parts the measured time is divided, for intervals.
+const PARTS: usize = 10;
+
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -198,6 +201,44 @@ pub struct KindTally {
     pub in_time: u64,
     /// Times of the type's successful replies.
     pub times: Times,
+    /// The same in consecutive parts of the measured time.
+    pub parts: Vec<PartTally>,
+}
+
+/// One type's tasks that are due in one part of the measured time.
+#[derive(Clone, Debug, Default)]
+pub struct PartTally {
+    pub sent: u64,
+    /// Replies within the part, including replies to earlier tasks.
+    pub replied_in_time: u64,
+    pub failed: u64,
+    pub refused: u64,
+    pub unknown: u64,
+    /// The latency of successful replies, in ns; none before the first.
+    pub latency: Option<Histogram<u64>>,
+}
+
+impl PartTally {
+    fn end(&mut self, ending: &Ending, latency: Nanos) {
+        match ending {
+            Ending::Reply { failed: true, .. } => self.failed += 1,
+            Ending::Reply { .. } => record(self.latency.get_or_insert_with(histogram), latency.0),
+            Ending::Refused(_) => self.refused += 1,
+            Ending::Unknown(_) => self.unknown += 1,
+        }
+    }
+}
+
+/// The tasks of all types that are due in one stage.
+#[derive(Clone, Debug)]
+pub struct StageTally {
+    /// When it is, from the start of the load.
+    pub span: Range<Nanos>,
+    pub counts: Counts,
+    /// Replies within the stage, including replies to earlier tasks.
+    pub replied_in_time: u64,
+    /// The latency of successful replies, in ns.
+    pub latency: Histogram<u64>,
 }
 
 /// All measurements of a load.
@@ -205,6 +246,8 @@ pub struct KindTally {
 pub struct Tally {
     /// Measured tasks by type.
     pub kinds: Vec<KindTally>,
+    /// Measured tasks by stage, if the load has stages.
+    pub stages: Vec<StageTally>,
     /// Tasks of the warm-up.
     pub warm_up: Counts,
     /// The sender's lateness, in ns.
@@ -218,6 +261,8 @@ pub struct Tally {
     /// Changes of the wall clock.
     pub clock_steps: Vec<ClockStep>,
     measured: Range<Nanos>,
+    /// The length of a part of the planned measured time.
+    part: Nanos,
 }
 
 impl Tally {
@@ -230,15 +275,18 @@ impl Tally {
             within: None,
             in_time: 0,
             times: Times::new(),
+            parts: vec![PartTally::default(); PARTS],
         };
         Self {
             kinds: names.into_iter().map(kind).collect(),
+            stages: Vec::new(),
             warm_up: Counts::default(),
             behind: histogram(),
             pushed_back: histogram(),
             timeline: Timeline::new(rate),
             cut_off: 0,
             clock_steps: Vec::new(),
+            part: Nanos((measured.end.since(measured.start).0 / PARTS as u64).max(1)),
             measured,
         }
     }
@@ -247,6 +295,17 @@ impl Tally {
     pub fn count_within(&mut self, limits: &[Nanos]) {
         for (kind, limit) in self.kinds.iter_mut().zip(limits) {
             kind.within = Some(*limit);
+        }
+    }
+
+    /// Counts the tasks of stages of these lengths, which begin with the measured time.
+    pub fn count_stages(&mut self, lengths: impl IntoIterator<Item = Nanos>) {
+        let mut from = self.measured.start;
+        for length in lengths {
+            let span = from..from + length;
+            from = span.end;
+            let latency = histogram();
+            self.stages.push(StageTally { span, counts: Counts::default(), replied_in_time: 0, latency });
         }
     }
 
@@ -260,6 +319,17 @@ impl Tally {
         &self.measured
     }
 
+    /// The length of a part, and how many parts are measured whole.
+    pub fn whole_parts(&self) -> (Nanos, usize) {
+        let whole = self.measured.end.since(self.measured.start).0 / self.part.0;
+        (self.part, PARTS.min(whole as usize))
+    }
+
+    fn part_at(&mut self, kind: usize, at: Nanos) -> &mut PartTally {
+        let place = at.since(self.measured.start).0 / self.part.0;
+        &mut self.kinds[kind].parts[(place as usize).min(PARTS - 1)]
+    }
+
     /// Notes that a task was due, and that the sender noticed it `behind` later.
     pub fn due(&mut self, kind: usize, due: Nanos, behind: Nanos) {
         self.timeline.due(due);
@@ -267,6 +337,10 @@ impl Tally {
             self.warm_up.sent += 1;
         } else {
             self.kinds[kind].counts.sent += 1;
+            self.part_at(kind, due).sent += 1;
+            if let Some(stage) = stage_at(&mut self.stages, due) {
+                stage.counts.sent += 1;
+            }
             record(&mut self.behind, behind.0);
         }
     }
@@ -289,6 +363,10 @@ impl Tally {
             self.timeline.replied(ended.at, latency.0);
             if self.measured.contains(&ended.at) {
                 self.kinds[ended.kind].replied_in_time += 1;
+                self.part_at(ended.kind, ended.at).replied_in_time += 1;
+                if let Some(stage) = stage_at(&mut self.stages, ended.at) {
+                    stage.replied_in_time += 1;
+                }
             }
         }
         if ended.due < self.measured.start {
@@ -300,6 +378,13 @@ impl Tally {
         if let Ending::Reply { failed: false, switch_wait, worker_wait, service } = ended.ending {
             kind.in_time += u64::from(kind.within.is_some_and(|within| latency <= within));
             kind.times.record(latency, switch_wait, worker_wait, service);
+        }
+        self.part_at(ended.kind, ended.due).end(&ended.ending, latency);
+        if let Some(stage) = stage_at(&mut self.stages, ended.due) {
+            stage.counts.end(ended);
+            if let Ending::Reply { failed: false, .. } = ended.ending {
+                record(&mut stage.latency, latency.0);
+            }
         }
     }
 
@@ -316,6 +401,12 @@ impl Tally {
         all.add(&self.warm_up);
         all
     }
+}
+
+/// The stage in which this time is.
+fn stage_at(stages: &mut [StageTally], at: Nanos) -> Option<&mut StageTally> {
+    let place = stages.partition_point(|stage| stage.span.end <= at);
+    stages.get_mut(place).filter(|stage| stage.span.contains(&at))
 }
 
 #[cfg(test)]
@@ -370,6 +461,23 @@ mod tests {
         assert_eq!(times.latency.max() / 1_000, 10);
         assert!((times.slowdown.mean() / SLOWDOWN_SCALE - 5.0).abs() < 0.02);
         assert!((times.slowdown_server.mean() / SLOWDOWN_SCALE - 2.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_task_counts_in_the_stage_in_which_it_is_due_and_its_reply_where_it_comes() {
+        let mut tally = tally();
+        tally.count_stages([Nanos(900), Nanos(49_000)]);
+        end(&mut tally, 99, 199, REPLY);
+        end(&mut tally, 100, 999, REPLY);
+        end(&mut tally, 999, 1_999, REPLY);
+        end(&mut tally, 1_000, 60_000, Ending::Refused("busy"));
+        let found = |of: fn(&StageTally) -> u64| tally.stages.iter().map(of).collect::<Vec<_>>();
+        assert_eq!(found(|stage| stage.counts.sent), [2, 1]);
+        assert_eq!(found(|stage| stage.counts.replied), [2, 0]);
+        assert_eq!(found(|stage| stage.counts.refused()), [0, 1]);
+        assert_eq!(found(|stage| stage.replied_in_time), [2, 1]);
+        assert_eq!(found(|stage| stage.latency.len()), [2, 0]);
+        assert_eq!(tally.stages[1].span, Nanos(1_000)..Nanos(50_000));
     }
 
     #[test]

@@ -12,9 +12,15 @@ use sluice_wire::Nanos;
 use super::check;
 use super::parts::{Arrivals, Plan, RacksPlan, state_in};
 use super::runs_live::{FABRIC_POLICY, live_program};
+use super::stages::RateStages;
 use super::target::Target;
+use super::threshold::Threshold;
 use crate::fail::{Failure, Outcome};
 use crate::flags::{Io, TableServer};
+
+/// Why stages and a length do not go together.
+pub const STAGED: &str =
+    "the load's stages have a length of their own: leave --length out, or give --rate or other --stages";
 
 /// Changes to a plan; nothing for flags that are not given.
 #[derive(Clone, Debug, Default)]
@@ -43,12 +49,16 @@ pub struct Changes {
     pub pcap: Option<PathBuf>,
     /// Tasks per second, if there is a load.
     pub rate: Option<f64>,
+    /// Stages of a rate that changes with time, which are the load's measured time, if there is a load.
+    pub stages: Option<RateStages>,
     /// The measured time of the load, if there is one.
     pub length: Option<Duration>,
     /// For how long tasks of types without a budget of their own are worth beginning, if there is a load.
     pub budget: Option<Nanos>,
     /// The latency within which an answer is in time, if there is a load.
     pub within: Option<Within>,
+    /// Bounds on the load's numbers, beside the plan's.
+    pub thresholds: Vec<Threshold>,
     /// The number of racks below a spine.
     pub racks: Option<u16>,
     pub spines: Option<u16>,
@@ -147,8 +157,12 @@ impl Plan {
         }
     }
 
-    fn change_load(&mut self, Changes { rate, length, budget, within, .. }: &Changes) -> Outcome<()> {
-        let Some(load) = &mut self.load else { return Ok(()) };
+    fn change_load(&mut self, changes: &Changes) -> Outcome<()> {
+        let Changes { rate, stages, length, budget, within, thresholds, .. } = changes;
+        let Some(load) = &mut self.load else {
+            let why = "--threshold bounds a load's numbers, and this plan has no [load]: add one";
+            return if thresholds.is_empty() { Ok(()) } else { Err(Failure::bad_input(why)) };
+        };
         if let Some(budget) = budget {
             load.limit(Duration::from_nanos(budget.0));
         }
@@ -157,18 +171,29 @@ impl Plan {
             let named = load.name_limits(&mut self.types);
             named.map_err(|why| Failure::bad_input(format!("--within: {why}")))?;
         }
+        load.bound(thresholds, &mut self.types);
+        load.name_thresholds(&mut self.types).map_err(Failure::bad_input)?;
         if let Some(rate) = *rate {
             load.arrivals = match &load.arrivals {
                 Arrivals::Constant(_) => Arrivals::Constant(rate),
                 _ => Arrivals::Poisson(rate),
             };
         }
+        if let Some(stages) = stages {
+            load.arrivals = Arrivals::Stages(stages.clone());
+            load.length = stages.length();
+        }
         if let Some(length) = *length {
             if length.is_zero() {
                 return Err(Failure::bad_input("--length is zero; measure for some time, such as 1s"));
             }
+            if load.arrivals.stages().is_some() {
+                return Err(Failure::bad_input(STAGED));
+            }
             load.length = length;
-            let end = load.warm_up + length;
+        }
+        if length.is_some() || stages.is_some() {
+            let end = load.warm_up + load.length;
             // Events after the load's end would never happen.
             self.events.retain(|event| event.at < end);
         }

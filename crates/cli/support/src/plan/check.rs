@@ -21,6 +21,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     // below a spine or for one switch.
     super::racks::check(plan)?;
     super::cores::check(plan)?;
+    super::store::check(plan)?;
     quotas(plan)?;
     rings(plan)?;
     classes(plan)?;

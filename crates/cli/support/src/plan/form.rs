@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sluice_net::client::deadline_default;
+use sluice_services::kv::KvArgs;
 use sluice_services::rocks::RocksArgs;
 use sluice_sim::Within;
 use sluice_wire::Nanos;
@@ -23,6 +24,8 @@ use super::parts::{
 use super::rdma::RdmaPlan;
 use super::request::Request;
 use super::runs_live::FABRIC_POLICY;
+use super::stages::RateStages;
+use super::threshold::Threshold;
 use super::types::Types;
 use super::workers::{WorkerForm, workers, written};
 use crate::fail::{Failure, Outcome};
@@ -40,6 +43,9 @@ pub(super) fn read(name: &str, text: &str) -> Outcome<Plan> {
 pub(super) fn write(plan: &Plan) -> Result<String, String> {
     toml::to_string(&PlanForm::of(plan)).map_err(|why| why.to_string())
 }
+
+/// How long a load is measured, unless the plan says.
+const LENGTH_DEFAULT: Duration = Duration::from_secs(10);
 
 /// The whole file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,6 +81,8 @@ struct PlanForm {
     worker: Vec<WorkerForm>,
     #[serde(default, with = "RocksTable")]
     rocksdb: RocksArgs,
+    #[serde(default, with = "KvTable")]
+    kv: KvArgs,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     load: Option<LoadForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -99,6 +107,17 @@ struct RocksTable {
     cache_mib: u32,
 }
 
+/// The store of `kv` workers.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "KvArgs", deny_unknown_fields, default = "KvArgs::default")]
+struct KvTable {
+    #[serde(rename = "path", serialize_with = "keys::path")]
+    db: PathBuf,
+    #[serde(deserialize_with = "keys::whole::<_, _, 0, { 1 << 20 }>")]
+    cache_mib: u32,
+    sync: bool,
+}
+
 /// The load of a run.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -110,11 +129,13 @@ struct LoadForm {
     arrivals: Option<Spacing>,
     #[serde(default, serialize_with = "keys::some_path", skip_serializing_if = "Option::is_none")]
     trace: Option<PathBuf>,
+    #[serde(default, with = "keys::some_text", skip_serializing_if = "Option::is_none")]
+    stages: Option<RateStages>,
     mix: String,
     #[serde(default = "warm_up", with = "keys::text")]
     warm_up: Duration,
-    #[serde(default = "length", with = "keys::text")]
-    length: Duration,
+    #[serde(default, with = "keys::some_text", skip_serializing_if = "Option::is_none")]
+    length: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     within: Option<String>,
     #[serde(default, with = "keys::some_text")]
@@ -127,6 +148,8 @@ struct LoadForm {
     failed_max: f64,
     #[serde(default = "refused_max", deserialize_with = "keys::share", serialize_with = "keys::float")]
     refused_max: f64,
+    #[serde(default, with = "keys::texts", skip_serializing_if = "Vec::is_empty")]
+    thresholds: Vec<Threshold>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     request: BTreeMap<String, Request>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -178,6 +201,7 @@ impl PlanForm {
             switch: self.switch,
             rdma: self.rdma,
             rocksdb: self.rocksdb,
+            kv: self.kv,
             events: self.event,
             types,
             slices,
@@ -189,7 +213,7 @@ impl PlanForm {
 
     fn of(plan: &Plan) -> Self {
         let Plan { name, policy, seed, dilation, state, out, faults, metrics, switch, rdma, .. } = plan;
-        let Plan { types, racks, slices, workers, rocksdb, load, events, .. } = plan;
+        let Plan { types, racks, slices, workers, rocksdb, kv, load, events, .. } = plan;
         Self {
             name: name.clone(),
             policy: Some(policy.clone()),
@@ -206,6 +230,7 @@ impl PlanForm {
             slice: slices.clone(),
             worker: written(workers),
             rocksdb: rocksdb.clone(),
+            kv: kv.clone(),
             load: load.as_ref().map(|load| LoadForm::of(load, types)),
             event: events.clone(),
         }
@@ -236,22 +261,33 @@ impl LoadForm {
         let requests = requests(self.request, types)?;
         let budgets = budgets(self.budget, types)?;
         let deadline = self.deadline.unwrap_or_else(|| deadline_default(dilation));
-        if self.length.is_zero() {
+        if self.length.is_some_and(|length| length.is_zero()) {
             return Err(of("length", "is zero; measure for a second at least"));
         }
         if deadline.is_zero() {
             return Err(of("deadline", "is zero; give tasks some time"));
         }
-        let arrivals = match (self.rate, self.trace) {
-            (Some(rate), None) if self.arrivals == Some(Spacing::Constant) => Arrivals::Constant(rate),
-            (Some(rate), None) => Arrivals::Poisson(rate),
-            (None, Some(path)) => Arrivals::Trace(path),
+        let arrivals = match (self.rate, self.trace, self.stages) {
+            (Some(rate), None, None) if self.arrivals == Some(Spacing::Constant) => Arrivals::Constant(rate),
+            (Some(rate), None, None) => Arrivals::Poisson(rate),
+            (None, Some(path), None) => Arrivals::Trace(path),
+            (None, None, Some(stages)) => Arrivals::Stages(stages),
             _ => {
-                let why = "needs either `rate` (tasks per second) or `trace` (a file)";
+                let why = "needs one of `rate` (tasks per second), `trace` (a file) and `stages`";
                 return Err(PlanConflict::new(["load".into()], why));
             }
         };
-        let Self { warm_up, length, retry, behind_max, failed_max, refused_max, .. } = self;
+        let length = match (arrivals.stages(), self.length) {
+            (Some(_), Some(_)) => {
+                return Err(of("length", "stages have a length of their own: leave one out"));
+            }
+            (Some(_), None) if self.arrivals == Some(Spacing::Constant) => {
+                return Err(of("arrivals", "the tasks of stages come at random moments: leave it out"));
+            }
+            (Some(stages), None) => stages.length(),
+            (None, length) => length.unwrap_or(LENGTH_DEFAULT),
+        };
+        let Self { warm_up, retry, behind_max, failed_max, refused_max, thresholds, .. } = self;
         let mut load = LoadPlan {
             arrivals,
             mix,
@@ -265,8 +301,10 @@ impl LoadForm {
             behind_max,
             failed_max,
             refused_max,
+            thresholds,
         };
         load.name_limits(types).map_err(|why| of("within", &why))?;
+        load.name_thresholds(types).map_err(|why| of("thresholds", &why))?;
         Ok(load)
     }
 
@@ -276,21 +314,25 @@ impl LoadForm {
         let (spacing, trace) = match arrivals {
             Arrivals::Poisson(_) => (Some(Spacing::Poisson), None),
             Arrivals::Constant(_) => (Some(Spacing::Constant), None),
+            Arrivals::Stages(_) => (None, None),
             Arrivals::Trace(path) => (None, Some(path.clone())),
         };
+        let stages = arrivals.stages();
         Self {
-            rate: arrivals.rate(),
+            rate: arrivals.rate().filter(|_| stages.is_none()),
             arrivals: spacing,
             trace,
+            stages: stages.cloned(),
             mix: mix.iter().map(share).collect::<Vec<_>>().join(","),
             warm_up: load.warm_up,
-            length: load.length,
+            length: stages.is_none().then_some(load.length),
             within: load.within.as_ref().map(|within| in_within(within, types).to_string()),
             deadline: Some(load.deadline),
             retry: load.retry,
             behind_max: load.behind_max,
             failed_max: load.failed_max,
             refused_max: load.refused_max,
+            thresholds: load.thresholds.iter().map(|threshold| in_threshold(threshold, types)).collect(),
             request: requests.iter().cloned().collect(),
             budget: load.budgets.iter().map(|(name, span)| (name.clone(), BudgetSpan(*span))).collect(),
         }
@@ -347,6 +389,11 @@ fn in_within(within: &Within, types: &Types) -> Within {
     }
 }
 
+/// A threshold with its type's name as a plan writes it.
+fn in_threshold(threshold: &Threshold, types: &Types) -> Threshold {
+    Threshold { class: threshold.class.as_ref().map(|name| in_mix(name, types)), ..threshold.clone() }
+}
+
 /// A type's name as a mix writes it; the type's number if the name has characters that separate a mix's
 /// parts.
 fn in_mix(name: &str, types: &Types) -> String {
@@ -378,10 +425,6 @@ const fn yes() -> bool {
 
 const fn warm_up() -> Duration {
     Duration::from_secs(1)
-}
-
-const fn length() -> Duration {
-    Duration::from_secs(10)
 }
 
 const fn behind_max() -> Duration {

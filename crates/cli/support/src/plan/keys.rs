@@ -15,7 +15,9 @@ use sluice_control::{check_label, read_labels, write_labels};
 use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_wire::sizes::QUOTA_LIMIT;
 
+use super::stages::RateStages;
 use super::target::Target;
+use super::threshold::Threshold;
 use crate::units;
 
 /// A value that a plan writes as text.
@@ -44,6 +46,8 @@ written! {
     Lambda: parsed, Self::to_string;
     Assignment: parsed, Self::to_string;
     Target: parsed, Self::to_string;
+    Threshold: parsed, Self::to_string;
+    RateStages: parsed, Self::to_string;
     // A set of labels: `gpu+ssd`, or `none`.
     Vec<String>: read_labels, |labels: &Self| write_labels(labels);
     // A size: `64MiB`.

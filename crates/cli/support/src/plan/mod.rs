@@ -10,22 +10,23 @@ mod conflict;
 mod cores;
 mod form;
 mod keys;
-mod kind;
 mod labels;
 mod parts;
 mod racks;
 mod rdma;
 mod request;
 mod runs_live;
+mod stages;
+mod store;
 mod target;
+mod threshold;
 mod types;
 mod waits;
 mod workers;
 
 use std::path::Path;
 
-pub use changes::Changes;
-pub use kind::Kind;
+pub use changes::{Changes, STAGED};
 pub use parts::{
     Arrivals, CoresPlan, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, REFUSED_MAX,
     RacksPlan, ServicePlan, SlicePlan, SwitchPlan, WorkerPlan,
@@ -34,14 +35,17 @@ pub use racks::SwitchRole;
 pub use rdma::{RdmaPlan, SERVERS_MAX};
 pub use request::{Request, Spread};
 pub use runs_live::live_program;
+pub use stages::{RateStage, RateStages};
 pub use target::Target;
+pub use threshold::{BoundUnit, LoadNumber, LoadShare, LoadTime, SpreadPart, Threshold};
 pub use types::Types;
 
+pub use sluice_experiment::PlanKind;
+use sluice_experiment::figures::is_figure;
 use sluice_switch::registry::Choice;
 use sluice_system::text;
 
 use crate::fail::{Failure, Outcome};
-use crate::figures::is_figure;
 
 /// The default plan of `sluice up`.
 const DEMO: &str = include_str!("../../../../../experiments/demo.toml");
@@ -53,7 +57,7 @@ impl Plan {
         let text = text::read(path).map_err(|why| {
             let path = path.display().to_string();
             if is_figure(&path) {
-                return Failure::bad_input(Kind::Study.is_no_other(&path));
+                return Failure::bad_input(PlanKind::Study.is_no_other(&path));
             }
             if Choice::parse(&path).is_ok() {
                 return Failure::bad_input(format!("{path} is a policy, not a plan: give --policy {path}"));
@@ -65,8 +69,8 @@ impl Plan {
 
     /// The plan in `text`; `name` is for error messages.
     pub fn from_text(name: &str, text: &str) -> Outcome<Self> {
-        if Kind::of(text) == Some(Kind::Study) {
-            return Err(Failure::bad_input(Kind::Study.is_no_other(name)));
+        if PlanKind::of(text) == Some(PlanKind::Study) {
+            return Err(Failure::bad_input(PlanKind::Study.is_no_other(name)));
         }
         let plan = form::read(name, text)?;
         check::check(&plan).map_err(|why| Failure::bad_input(format!("plan {name}: {why}")))?;

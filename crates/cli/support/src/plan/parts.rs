@@ -9,19 +9,22 @@ use serde::{Deserialize, Serialize};
 use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::first::FirstPacket;
 use sluice_net::served::ServedSlice;
+use sluice_services::kv::{KvArgs, KvRole};
 use sluice_services::rocks::RocksArgs;
 use sluice_sim::Within;
 use sluice_switch::registry::Choice;
 use sluice_testbed::LabelNeed;
 use sluice_testbed::toml_text::sizes;
-use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
+use sluice_wire::{Nanos, TaskType};
 
 use super::keys;
 use super::rdma::RdmaPlan;
 use super::request::Request;
 use super::runs_live::live_program;
+use super::stages::RateStages;
 use super::target::Target;
+use super::threshold::{LoadNumber, Threshold};
 use super::types::Types;
 use crate::flags::{Io, TableServer};
 
@@ -62,6 +65,8 @@ pub struct Plan {
     pub workers: Vec<WorkerPlan>,
     /// The database behind `rocksdb` workers.
     pub rocksdb: RocksArgs,
+    /// The store of `kv` workers.
+    pub kv: KvArgs,
     /// The load; without one the rack only runs.
     pub load: Option<LoadPlan>,
     /// Faults of the rack during the load.
@@ -254,6 +259,8 @@ pub struct LoadPlan {
     pub failed_max: f64,
     /// The share of tasks below which refused tasks must stay.
     pub refused_max: f64,
+    /// Further bounds on the load's numbers; types go by their names.
+    pub thresholds: Vec<Threshold>,
 }
 
 impl LoadPlan {
@@ -288,6 +295,42 @@ impl LoadPlan {
         self.within.as_ref().map_or(Ok(()), |within| within.limits_of("type", &names).map(drop))
     }
 
+    /// Adds thresholds. Each replaces an earlier one on the same side of the same number, also if it names
+    /// the type by its number.
+    pub fn bound(&mut self, thresholds: &[Threshold], types: &mut Types) {
+        let mut named = |threshold: &Threshold| {
+            let class =
+                threshold.class.as_ref().map(|class| types.called(class).unwrap_or_else(|_| class.clone()));
+            Threshold { class, ..threshold.clone() }
+        };
+        let new: Vec<Threshold> = thresholds.iter().map(&mut named).collect();
+        self.thresholds.retain(|known| !new.iter().any(|new| new.is_of(known)));
+        self.thresholds.extend(new);
+    }
+
+    /// Names the types of the thresholds as the mix does.
+    ///
+    /// # Errors
+    /// A threshold on a type that the load does not send, or on a number that it does not measure.
+    pub fn name_thresholds(&mut self, types: &mut Types) -> Result<(), String> {
+        let names: Vec<&str> = self.mix.iter().map(|(name, _)| name.as_str()).collect();
+        for threshold in &mut self.thresholds {
+            let text = threshold.to_string();
+            if let Some(class) = &mut threshold.class {
+                let named = types.called(class).unwrap_or_else(|_| class.clone());
+                if !names.contains(&named.as_str()) {
+                    let why = sluice_units::unknown("type of this load", class, &names);
+                    return Err(format!("threshold `{text}`: {why}"));
+                }
+                *class = named;
+            }
+            if threshold.number == LoadNumber::Goodput && self.within.is_none() {
+                return Err(format!("threshold `{text}`: goodput needs `within`, when an answer is in time"));
+            }
+        }
+        Ok(())
+    }
+
     /// The budget of each type of the mix, in order.
     pub fn budgets_of_mix(&self) -> Vec<Option<Duration>> {
         let of = |name: &str| self.budgets.iter().find(|(known, _)| known == name).map(|(_, budget)| *budget);
@@ -302,6 +345,8 @@ pub enum Arrivals {
     Poisson(f64),
     /// At a constant rate, this many a second.
     Constant(f64),
+    /// At random moments, at a rate that changes with time; the stages are the measured time.
+    Stages(RateStages),
     /// At the times in a trace file.
     Trace(PathBuf),
 }
@@ -312,11 +357,20 @@ pub const FAILED_MAX: f64 = 0.01;
 pub const REFUSED_MAX: f64 = 0.01;
 
 impl Arrivals {
-    /// Tasks per second; `None` for a trace.
-    pub const fn rate(&self) -> Option<f64> {
+    /// Tasks per second, of stages on average; `None` for a trace.
+    pub fn rate(&self) -> Option<f64> {
         match self {
             Self::Poisson(rate) | Self::Constant(rate) => Some(*rate),
+            Self::Stages(stages) => Some(stages.mean_per_s()),
             Self::Trace(_) => None,
+        }
+    }
+
+    /// The stages, if the rate changes with time.
+    pub const fn stages(&self) -> Option<&RateStages> {
+        match self {
+            Self::Stages(stages) => Some(stages),
+            Self::Poisson(_) | Self::Constant(_) | Self::Trace(_) => None,
         }
     }
 }
@@ -326,6 +380,7 @@ impl fmt::Display for Arrivals {
         match self {
             Self::Poisson(rate) => write!(f, "Poisson, {rate} tasks/s"),
             Self::Constant(rate) => write!(f, "constant, {rate} tasks/s"),
+            Self::Stages(stages) => write!(f, "Poisson, stages {stages} in tasks/s"),
             Self::Trace(path) => write!(f, "trace {}", path.display()),
         }
     }
@@ -386,6 +441,13 @@ impl Plan {
         let place = self.workers.iter().position(|known| known.name == worker.name)?;
         let servers = self.servers();
         (!servers.is_empty()).then(|| servers[place % servers.len()].clone())
+    }
+
+    /// What a `kv` worker does: in a slice with writes it is the writer.
+    pub fn role_of(&self, worker: &WorkerPlan) -> KvRole {
+        let slice = self.slices.iter().find(|slice| slice.name == worker.slice);
+        let types = slice.iter().flat_map(|slice| &slice.types);
+        KvRole::among(types.filter_map(|name| self.types.number(name)).map(TaskType))
     }
 
     /// How many bytes the first packet of a task may bring.

@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use sluice_net::first::{LINK_MTU, LINK_MTU_MIN};
+use sluice_net::first::{LINK_MTU, LINK_MTU_MAX, LINK_MTU_MIN};
 use sluice_net::rdma::Mtu;
 
 use super::keys;
 
 /// The most servers.
 pub const SERVERS_MAX: u16 = 16;
-/// The longest link MTU: what jumbo frames have.
-const LINK_MTU_MAX: u64 = 9_000;
 /// As [`SERVERS_MAX`], for keys.
 const SERVERS: u64 = SERVERS_MAX as u64;
 
@@ -24,7 +22,7 @@ pub struct RdmaPlan {
     #[serde(deserialize_with = "keys::whole::<_, _, 0, SERVERS>")]
     pub servers: u16,
     /// The MTU of all links.
-    #[serde(deserialize_with = "keys::whole::<_, _, { LINK_MTU_MIN as u64 }, LINK_MTU_MAX>")]
+    #[serde(deserialize_with = "keys::whole::<_, _, { LINK_MTU_MIN as u64 }, { LINK_MTU_MAX as u64 }>")]
     pub link_mtu: u16,
     /// The RDMA MTU: the most bytes of one WRITE.
     #[serde(with = "keys::mtu")]

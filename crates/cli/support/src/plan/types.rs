@@ -4,7 +4,16 @@
 use sluice_control::NAME_BYTES_MAX;
 
 /// The built-in types and their numbers.
-const OURS: [(&str, u16); 4] = [("get", 1), ("scan", 2), ("spin", 3), ("hold", 4)];
+const OURS: [(&str, u16); 8] = [
+    ("get", 1),
+    ("scan", 2),
+    ("spin", 3),
+    ("hold", 4),
+    ("kv-get", 20),
+    ("kv-scan", 21),
+    ("kv-set", 22),
+    ("kv-del", 23),
+];
 
 /// Names and numbers of types.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,15 +1,15 @@
-//! A result's files: `result.json`, `result.csv` (a row per type), `timeline.csv` (a row per bin), an
-//! `.hgrm` file per type and time for HDR histogram plotters, and `depths.html` if depths were found at run
-//! time.
+//! A result's files: `result.json`, `report.html` (a page), `result.csv` (a row per type), `timeline.csv` (a
+//! row per bin), `stages.csv` (a row per stage, if the load has stages), an `.hgrm` file per type and time
+//! for HDR histogram plotters, and `depths.html` if depths were found at run time.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
 use hdrhistogram::Histogram;
+use sluice_experiment::files as shared;
 use sluice_outcome::run::RunResult;
-use sluice_report::{decided, run};
-use sluice_system::{Attempt, advice};
+use sluice_report::{decided, run, run_page};
 
 use crate::fail::{Failure, Outcome};
 use crate::file_name::file_name;
@@ -18,6 +18,8 @@ use crate::load::{SLOWDOWN_SCALE, Tally};
 const JSON: &str = "result.json";
 const CSV: &str = "result.csv";
 const TIMELINE: &str = "timeline.csv";
+const PAGE: &str = "report.html";
+const STAGES: &str = "stages.csv";
 const DEPTHS: &str = "depths.html";
 /// The suffixes of a type's `.hgrm` files.
 const HGRMS: [&str; 5] = ["latency-us", "scheduling-delay-us", "service-us", "slowdown", "slowdown-server"];
@@ -32,7 +34,11 @@ pub fn write(folder: &Path, result: &RunResult, tally: &Tally) -> Outcome<()> {
         (JSON.to_owned(), run::json(result) + "\n"),
         (CSV.to_owned(), run::types_csv(result)),
         (TIMELINE.to_owned(), run::timeline_csv(result)),
+        (PAGE.to_owned(), run_page(result)),
     ];
+    if !result.stages.is_empty() {
+        files.push((STAGES.to_owned(), run::stages_csv(result)));
+    }
     if !result.depths.is_empty() {
         let page = decided(&result.title(), &result.slices, &result.depths, &result.decisions);
         files.push((DEPTHS.to_owned(), page));
@@ -52,7 +58,7 @@ pub fn write(folder: &Path, result: &RunResult, tally: &Tally) -> Outcome<()> {
             }
         }
     }
-    save_all(folder, &files)
+    Ok(shared::save_all(folder, &files)?)
 }
 
 /// Removes the files of an earlier run from this folder, which could be taken for this one's.
@@ -61,7 +67,7 @@ pub fn clear(folder: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_hgrm = HGRMS.iter().any(|what| name.ends_with(&format!("-{what}.hgrm")));
-        if is_hgrm || [JSON, CSV, TIMELINE, DEPTHS].contains(&name.as_str()) {
+        if is_hgrm || [JSON, CSV, TIMELINE, STAGES, PAGE, DEPTHS].contains(&name.as_str()) {
             // A file that cannot be removed is overwritten.
             fs::remove_file(entry.path()).ok();
         }
@@ -70,42 +76,18 @@ pub fn clear(folder: &Path) {
 
 /// Creates a folder for results.
 pub fn make(folder: &Path) -> Outcome<()> {
-    fs::create_dir_all(folder).map_err(|why| {
-        let (folder, helps) = (folder.display(), advice(Attempt::Write, &why));
-        Failure::bad_input(format!("results folder {folder} (`out`) cannot be made: {why}; {helps}"))
-    })
+    Ok(shared::make(folder)?)
 }
 
-/// Writes a file into an existing folder in one step: a concurrent reader sees the old text or the new one,
-/// and if there is no room the old file stays.
-pub fn save(folder: &Path, name: &str, text: &str) -> Outcome<()> {
-    save_all(folder, &[(name.to_owned(), text)])
-}
-
-/// Writes files into an existing folder: all of them, or none.
-fn save_all(folder: &Path, files: &[(String, impl AsRef<str>)]) -> Outcome<()> {
-    let half = |name: &str| folder.join(format!("{name}.half"));
-    let failed = |name: &str, why: io::Error| unwritten(&folder.join(name), &why);
-    let write = |(name, text): &(String, _)| {
-        let text: &str = AsRef::as_ref(text);
-        fs::write(half(name), text).map_err(|why| failed(name, why))
-    };
-    let put =
-        |(name, _): &(String, _)| fs::rename(half(name), folder.join(name)).map_err(|why| failed(name, why));
-    let saved = files.iter().try_for_each(write).and_then(|()| files.iter().try_for_each(put));
-    if saved.is_err() {
-        // Removes the temporary files that were not renamed.
-        for (name, _) in files {
-            fs::remove_file(half(name)).ok();
-        }
-    }
-    saved
+/// Writes a file into an existing folder in one step: a concurrent reader sees the old contents or the new
+/// ones, and if there is no room the old file stays.
+pub fn save(folder: &Path, name: &str, contents: &(impl AsRef<[u8]> + ?Sized)) -> Outcome<()> {
+    Ok(shared::save(folder, name, contents)?)
 }
 
 /// Why a file could not be written, and what helps.
 pub fn unwritten(path: &Path, why: &io::Error) -> Failure {
-    let (path, helps) = (path.display(), advice(Attempt::Write, why));
-    Failure::broken(format!("{path} cannot be written: {why}; {helps}"))
+    shared::unwritten(path, why).into()
 }
 
 /// The percentile distribution in the text format of `HdrHistogram`.
@@ -135,23 +117,6 @@ fn hgrm(histogram: &Histogram<u64>, unit: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn where_one_of_several_files_cannot_be_written_none_is_and_old_ones_stay() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let there = |name: &str| fs::read_to_string(folder.path().join(name)).ok();
-        save(folder.path(), "a", "old").expect("there is room");
-        let files = [("a", "new"), ("no/such/folder", "b")].map(|(name, text)| (name.to_owned(), text));
-        let why = save_all(folder.path(), &files).expect_err("there is no such folder").to_string();
-        assert!(
-            why.contains("no/such/folder cannot be written") && why.contains("make the folder first"),
-            "{why}"
-        );
-        assert_eq!(there("a").as_deref(), Some("old"));
-        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
-        save_all(folder.path(), &files[..1]).expect("there is room");
-        assert_eq!(there("a").as_deref(), Some("new"));
-    }
 
     #[test]
     fn an_hgrm_rises_to_its_largest_value_and_counts_all() {

@@ -1,24 +1,30 @@
 //! The result of a load, computed from its tally; and its files.
 
+pub mod either;
+pub mod export;
 pub mod files;
+mod intervals;
 pub mod kept;
 pub mod studies;
+mod thresholds;
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use sluice_outcome::run::{
-    Bin, Decision, EventResult, Gate, LeafTrip, Quantiles, RunResult, SenderReport, TaskCounts, TypeResult,
+    Bin, Decision, EventResult, Gate, LeafTrip, Quantiles, RunResult, SenderReport, StageResult, TaskCounts,
+    TypeResult,
 };
 use sluice_outcome::study::{SliceDepths, Sustained};
 use sluice_report::run;
 use sluice_stats::{RunPart, sustained_in_parts};
+use sluice_wire::Nanos;
 
 use crate::fail::{Failure, Kind, Outcome};
 use crate::flags::Io;
-use crate::load::{Counts, KindTally, SLOWDOWN_SCALE, Tally};
-use crate::plan::{LoadPlan, Plan, REFUSED_MAX};
+use crate::load::{Counts, KindTally, SLOWDOWN_SCALE, StageTally, Tally};
+use crate::plan::{LoadPlan, Plan, REFUSED_MAX, RateStage, RateStages};
 use crate::{print, utc};
 
 /// How long it takes to notice that a host is gone, in seconds.
@@ -85,10 +91,11 @@ impl RunInputs<'_> {
         let (label, load) = (self.label, self.load);
         let sender = sender(load, tally);
         let sustained = sustained(load, tally, &self.events);
-        let gates = gates(load, tally, &sender, &sustained);
         let measured = tally.measured_time();
         let seconds = measured.end.since(measured.start).0 as f64 / 1e9;
-        let types: Vec<_> = tally.kinds.iter().map(|kind| type_result(kind, seconds)).collect();
+        let mut gates = gates(load, tally, &sender, &sustained);
+        gates.extend(load.thresholds.iter().map(|threshold| thresholds::gate(threshold, tally, seconds)));
+        let types: Vec<_> = tally.kinds.iter().map(|kind| type_result(tally, kind, seconds)).collect();
         RunResult {
             schema: "sluice.result.v1",
             name: label.name,
@@ -117,6 +124,7 @@ impl RunInputs<'_> {
             goodput_per_s: types.iter().map(|kind| kind.goodput_per_s).sum(),
             sustained,
             types,
+            stages: stages(load, tally),
             sender,
             events: self.events,
             passed: gates.iter().all(|gate| gate.passed),
@@ -131,18 +139,25 @@ impl RunInputs<'_> {
     }
 }
 
-/// Prints a result, stores it in `folder`, and returns whether it holds. `ended` is the error that ended
+/// Where a result goes.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultPlaces<'p> {
+    /// The folder for its files.
+    pub folder: Option<&'p Path>,
+    /// The file for its tables in Markdown.
+    pub markdown: Option<&'p Path>,
+    /// Whether stdout gets JSON.
+    pub json: bool,
+}
+
+/// Prints a result, stores it, and returns whether it holds. `ended` is the error that ended
 /// the run early, if any. The table is printed first, so that it is visible even if the result cannot be
 /// stored.
-pub fn tell(
-    result: &RunResult,
-    tally: &Tally,
-    folder: Option<&Path>,
-    json: bool,
-    ended: Outcome<()>,
-) -> Outcome<()> {
-    let printed = if json { print::line(run::json(result)) } else { print::line(run::summary(result)) };
-    let kept = folder.map_or(Ok(()), |folder| files::write(folder, result, tally));
+pub fn tell(result: &RunResult, tally: &Tally, places: ResultPlaces<'_>, ended: Outcome<()>) -> Outcome<()> {
+    let printed =
+        if places.json { print::line(run::json(result)) } else { print::line(run::summary(result)) };
+    let kept = places.folder.map_or(Ok(()), |folder| files::write(folder, result, tally));
+    let kept = kept.and_then(|()| export::write(places.markdown, &run::markdown(result)));
     let kept = kept.map_err(Failure::with_result_shown);
     let found = [ended, kept, printed, verdict(result)].into_iter().filter_map(Result::err);
     let found = found.reduce(|first, other| first.and(&other));
@@ -177,7 +192,7 @@ fn task_counts(counts: &Counts) -> TaskCounts {
     }
 }
 
-fn type_result(kind: &KindTally, seconds: f64) -> TypeResult {
+fn type_result(tally: &Tally, kind: &KindTally, seconds: f64) -> TypeResult {
     let times = &kind.times;
     let latency = quantiles(&times.latency, 1.0);
     let service = quantiles(&times.service, 1.0);
@@ -196,7 +211,29 @@ fn type_result(kind: &KindTally, seconds: f64) -> TypeResult {
         worker_wait_ns: quantiles(&times.worker_wait, 1.0),
         latency_ns: latency,
         service_ns: service,
+        intervals: intervals::intervals(tally, kind, seconds),
     }
+}
+
+/// The stages that began before the run ended.
+fn stages(load: &LoadPlan, tally: &Tally) -> Vec<StageResult> {
+    let planned = load.arrivals.stages().into_iter().flat_map(RateStages::all);
+    let end = tally.measured_time().end;
+    let begun = planned.zip(&tally.stages).filter(|(_, stage)| stage.span.start < end);
+    let seconds = |at: Nanos| at.0 as f64 / 1e9;
+    let result = |(planned, stage): (&RateStage, &StageTally)| {
+        let until = stage.span.end.min(end);
+        StageResult {
+            from_s: seconds(stage.span.start),
+            until_s: seconds(until),
+            from_per_s: planned.from_per_s,
+            to_per_s: planned.to_per_s,
+            tasks: task_counts(&stage.counts),
+            replied_per_s: stage.replied_in_time as f64 / seconds(until.since(stage.span.start)),
+            latency_ns: quantiles(&stage.latency, 1.0),
+        }
+    };
+    begun.map(result).collect()
 }
 
 /// Quantiles of a histogram, divided by `scale`; `None` if it is empty.
@@ -293,7 +330,7 @@ fn gates(load: &LoadPlan, tally: &Tally, sender: &SenderReport, sustained: &Sust
         (true, why) => format!("whether the load was kept up is unknown: {why}"),
         (false, why) => format!("the load was not kept up: {why}"),
     };
-    let gate = |name, passed, says| Gate { name, passed, says };
+    let gate = |name, passed, says| Gate { name, passed, says, threshold: None };
     vec![
         gate("something_measured", answered > 0, {
             format!("{answered} of {} measured tasks answered (some must be)", measured.sent)

@@ -26,6 +26,7 @@ fn load() -> LoadPlan {
         behind_max: Duration::from_millis(10),
         failed_max: FAILED_MAX,
         refused_max: REFUSED_MAX,
+        thresholds: Vec::new(),
     }
 }
 
@@ -202,4 +203,95 @@ fn a_run_that_was_stopped_is_told_so_also_with_a_missed_gate() {
     let nothing = Tally::new(["hold".to_owned()], None, Nanos(0)..Nanos(1));
     let why = verdict(&result(&nothing, &load(), true)).expect_err("it was stopped");
     assert!(why.is(Kind::Aborted) && why.to_string().contains("does not hold"), "{why}");
+}
+
+fn bounded(tally: &Tally, thresholds: &[&str]) -> Vec<Gate> {
+    let thresholds = thresholds.iter().map(|text| text.parse().expect("it is legal")).collect();
+    result(tally, &LoadPlan { thresholds, ..load() }, false).gates.split_off(7)
+}
+
+#[test]
+fn thresholds_are_gates_with_their_numbers() {
+    let mixed = |number: u64| match number % 10 {
+        0 => (in_time(number), Ending::Refused("busy")),
+        1 => (in_time(number), Ending::Refused("late_in_switch")),
+        2 => (in_time(number), Ending::Unknown("deadline")),
+        3 => (in_time(number), reply(true)),
+        _ => (in_time(number), reply(false)),
+    };
+    let found = bounded(
+        &tally(mixed),
+        &[
+            "hold.p99<2ms",
+            "p50>=2ms",
+            "max<=1.01ms",
+            "refused<=20%",
+            "late<0.1",
+            "unknown<11%",
+            "lost<=0",
+            "failed<0.15",
+            "rate>69",
+            "hold.slowdown_mean<1.1",
+        ],
+    );
+    assert_eq!(missed_texts(&found), ["p50>=2ms", "late<0.1"], "{found:?}");
+    assert!(found.iter().all(|gate| gate.name == "threshold"));
+    assert!(found[1].says.ends_with("(must be >=2ms)") && found[1].says.starts_with("p50 is 1.00 ms"));
+    assert_eq!(found[4].says, "late is 10.0 % (must be <0.1)");
+    let number = found[4].threshold.as_ref().expect("it is one");
+    assert_eq!((number.measured, number.bound, number.unit), (Some(0.1), 0.1, "share"));
+}
+
+#[test]
+fn what_was_not_measured_misses_its_threshold() {
+    let tally = tally(|number| (in_time(number), Ending::Refused("busy")));
+    let found = bounded(&tally, &["p99<1s", "failed<1%", "rate>=0", "refused<=100%"]);
+    assert_eq!(missed_texts(&found), ["p99<1s", "failed<1%"], "{found:?}");
+    assert_eq!(found[0].says, "p99 was not measured (must be <1s)");
+    let nothing = Tally::new(["hold".to_owned()], None, Nanos(0)..Nanos(5));
+    let found = bounded(&nothing, &["rate>=0", "refused<1%"]);
+    assert_eq!(missed_texts(&found), ["rate>=0", "refused<1%"], "{found:?}");
+}
+
+fn missed_texts(gates: &[Gate]) -> Vec<&str> {
+    let missed = gates.iter().filter(|gate| !gate.passed);
+    missed.filter_map(|gate| Some(gate.threshold.as_ref()?.text.as_str())).collect()
+}
+
+#[test]
+fn page_and_tables_show_hostile_names_as_text_and_stages_row_by_row() {
+    let mut tally = tally(|number| (in_time(number), reply(number % 400 == 200)));
+    tally.kinds[0].name = "a|<b>".to_owned();
+    tally.count_stages([Nanos::from_millis(4_000), Nanos::from_millis(6_000)]);
+    let stages = "100:4s,100..100:6s".parse().expect("legal");
+    let staged = LoadPlan { arrivals: Arrivals::Stages(stages), ..load() };
+    let mut found = result(&tally, &staged, true);
+    assert_eq!(found.stages.len(), 2);
+    "<i>|name".clone_into(&mut found.name);
+    let (page, tables) = (sluice_report::run_page(&found), run::markdown(&found));
+    assert!(!page.contains("<i>") && !page.contains("<b>") && page.contains("a|&lt;b&gt;"), "{page}");
+    assert!(page.contains("Stage by stage") && page.contains("Stopped early"), "{page}");
+    assert!(tables.contains("a\\|\\<b\\>") && tables.contains("## Stages"), "{tables}");
+    assert_eq!(run::stages_csv(&found).lines().count(), 3);
+    assert!(found.types[0].intervals.is_empty(), "the parts of stages differ by design");
+}
+
+#[test]
+fn the_parts_of_a_run_tell_how_far_chance_moves_its_numbers() {
+    let mixed = |number: u64| {
+        let late = Nanos(number * number % 700_000);
+        (
+            in_time(number) + late,
+            if number.is_multiple_of(97) { Ending::Refused("busy") } else { reply(false) },
+        )
+    };
+    let found = result(&tally(mixed), &load(), false);
+    let (kind, all) = (&found.types[0], &found.types[0].intervals);
+    let holds = |name: &str, value: f64| all[name][0] <= value && value <= all[name][1];
+    let latency = kind.latency_ns.expect("measured");
+    assert!(holds("latency_ns_p50", latency.p50) && holds("latency_ns_mean", latency.mean), "{all:?}");
+    assert!(holds("replied_per_s", kind.replied_per_s) && holds("refused", 10.0 / 1000.0), "{all:?}");
+    assert!(all["failed"][0] <= 0.0 && all["failed"][1] > 0.001, "none was seen among 1,000: {all:?}");
+    assert!(!all.contains_key("latency_ns_p999"), "no part has a task in that tail: {all:?}");
+    assert!(all["latency_ns_p50"][1] < 1.2 * latency.p50, "{all:?}");
 }

@@ -30,6 +30,7 @@ mod shares;
 mod slots;
 mod timers;
 mod types;
+mod words;
 
 use alloc::vec::Vec;
 use core::mem;

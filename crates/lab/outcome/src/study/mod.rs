@@ -85,6 +85,10 @@ pub struct Settings {
     pub tasks_most: u64,
     /// The warm-up in words, such as `100000 tasks` or `1 s`.
     pub warm_up: String,
+    /// The machine on which real time was measured; `None` in virtual time, and in older studies without this
+    /// field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// The factor between measured times and those of the emulated rack; `None` in virtual time.
     pub dilation: Option<u32>,
     /// Further remarks for the reader, one line each.

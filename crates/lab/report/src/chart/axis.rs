@@ -1,5 +1,7 @@
 //! Axes: the position of a value in a picture, and the ticks.
 
+use crate::show;
+
 /// An axis from one pixel to another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
@@ -50,6 +52,13 @@ impl Axis {
         self.from_px + share.clamp(-2.0, 3.0) * (self.to_px - self.from_px)
     }
 
+    /// The axis for a program: steps, ends, pixels, and the size of one unit of its numbers.
+    pub(crate) fn told(&self, one: f64) -> String {
+        let Self { steps, low, high, from_px, to_px } = self;
+        let steps = if *steps == Steps::Logarithmic { "log" } else { "linear" };
+        format!("{steps} {low} {high} {from_px} {to_px} {one}")
+    }
+
     /// Whether a value is above the axis.
     pub(crate) fn ends_below(&self, value: f64) -> bool {
         value > self.high
@@ -98,6 +107,17 @@ fn logarithmic(low: f64, high: f64, most: usize) -> Vec<f64> {
     fitting.unwrap_or_else(|| of(&[1.0]))
 }
 
+/// A tick's value without superfluous digits.
+pub(crate) fn label(value: f64) -> String {
+    if libm::fabs(value - libm::round(value)) < 1e-12 * libm::fabs(value).max(1.0) {
+        return show::whole(libm::round(value) as u64);
+    }
+    // Small numbers need more digits, or neighbours would read the same.
+    let digits = (2.0 - libm::floor(libm::log10(libm::fabs(value)))).clamp(3.0, 12.0) as usize;
+    let text = format!("{value:.digits$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +139,20 @@ mod tests {
         let axis = Axis::new(Steps::Logarithmic, 1.0, 100.0, 200.0, 0.0);
         assert!((axis.px(10.0) - 100.0).abs() < 1e-9);
         assert!(axis.ends_below(101.0) && !axis.ends_below(100.0));
+    }
+
+    #[test]
+    fn no_two_ticks_of_an_axis_read_the_same() {
+        for high in [3e-10, 2e-6, 0.002, 0.7, 1.0, 12.0, 3_200.0] {
+            let labels: Vec<String> = values(Axis::new(Steps::Linear, 0.0, high, 0.0, 100.0), 1.0, 7)
+                .into_iter()
+                .map(label)
+                .collect();
+            let mut different = labels.clone();
+            different.dedup();
+            assert!(labels.len() > 2 && different == labels, "{labels:?}");
+        }
+        assert_eq!([0.0, 0.0005, 0.3, 2.5, 1_500.0].map(label), ["0", "0.0005", "0.3", "2.5", "1,500"]);
     }
 
     #[test]

@@ -1,22 +1,25 @@
 //! A picture of a single rate: one bar for each series, with its name, its number, and the interval at its
 //! end. As a curve, a single point per series would be a heap of markers in an empty frame.
 
-use sluice_outcome::study::Estimate;
+use sluice_outcome::study::{Estimate, Unit};
 
 use super::marks::{self, Px};
-use super::{Chart, Curve, Dot, PaperMarks, Size, text};
+use super::{Chart, Curve, Dot, PaperMarks, Size, Steps, group, text};
 use crate::html::{Html, tag};
+use crate::series_style::SeriesStyle;
 use crate::show;
 
 /// A stated number appears beside a measured one if their rates differ by at most this share.
 const SAME_RATE: f64 = 0.005;
 /// The margin on both sides.
 const EDGE: f64 = 2.0;
+/// How far the line of a limit reaches beyond a bar.
+const OVER: f64 = 2.0;
 
 impl Chart {
     /// The rate of all points in the picture; `None` if their rates differ.
     pub(crate) fn one_rate(&self) -> Option<f64> {
-        let mut rates = self.dots().map(|dot| dot.rate_per_s);
+        let mut rates = self.dots().map(|dot| dot.across);
         let first = rates.next()?;
         rates.all(|rate| rate.total_cmp(&first).is_eq()).then_some(first)
     }
@@ -30,36 +33,39 @@ impl Chart {
         let svg = tag("svg")
             .with("class", self.size.class())
             .with("viewBox", format_args!("0 0 {} {}", Px(width), Px(height)));
-        let name = format!("{} at {}, as bars. {}", self.caption(), show::rate(rate_per_s), self.in_words());
+        let name = self.said(Steps::Linear);
         html.element(svg.with("role", "img").with("aria-label", name), |html| {
             if self.size == Size::Main {
-                text(
-                    html,
-                    "start",
-                    EDGE,
-                    11.0,
-                    format_args!("{} at {}", self.caption(), show::rate(rate_per_s)),
-                );
+                text(html, "start", EDGE, 11.0, self.bars_caption(rate_per_s));
             }
-            let bars = Bars { chart: self, lines, width, most: most(&rows) };
+            let bars = Bars { chart: self, lines, width, most: self.longest(&rows) };
             for (place, row) in rows.iter().enumerate() {
-                bars.row(html, row, bars.lines.top + bars.lines.row * place as f64);
+                let top = bars.lines.top + bars.lines.row * place as f64;
+                html.element(group(row.series()), |html| bars.row(html, row, top));
             }
         });
         html.line();
     }
 
+    /// The caption of a picture of bars.
+    pub(crate) fn bars_caption(&self, rate_per_s: f64) -> String {
+        format!("{} at {}{}", self.caption(), show::rate(rate_per_s), self.slo_note())
+    }
+
+    /// What the dashed lines over bars are, behind a caption; nothing if there is no limit.
+    pub(crate) fn slo_note(&self) -> String {
+        let note = |slo| format!("; dashed: SLO {}", show::quantity(slo, self.unit));
+        self.slo.map_or_else(String::new, note)
+    }
+
     /// A row for each series, and one for each stated number without a series.
-    fn rows(&self, rate_per_s: f64) -> Vec<BarRow<'_>> {
-        let is_here = |rate: f64| (rate / rate_per_s - 1.0).abs() < SAME_RATE;
-        let stated = |paper: &PaperMarks| {
-            let here = paper.dots.iter().filter(|(rate, _)| is_here(*rate));
-            here.map(|(_, value)| *value).collect::<Vec<f64>>()
-        };
+    pub(crate) fn rows(&self, rate_per_s: f64) -> Vec<BarRow<'_>> {
+        let stated = |paper: &PaperMarks| paper.at(rate_per_s).collect::<Vec<f64>>();
         let of_curve = |curve: &&Curve, paper: &&PaperMarks| paper.look == curve.look;
-        let series = self.curves.iter().filter_map(|curve| {
+        let series = self.curves.iter().enumerate().filter_map(|(place, curve)| {
             let beside = self.paper.iter().filter(|paper| of_curve(&curve, paper));
             Some(BarRow::Series {
+                place,
                 curve,
                 dot: curve.dots.first()?,
                 stated: beside.flat_map(stated).collect(),
@@ -70,21 +76,87 @@ impl Chart {
         let alone = alone.map(|paper| BarRow::Stated { paper, values: stated(paper) });
         series.chain(alone.filter(|row| !row.stated().is_empty())).collect()
     }
+
+    /// The largest number that must be visible: that of sustainable loads, if there are any, or the limit.
+    pub(crate) fn longest(&self, rows: &[BarRow<'_>]) -> f64 {
+        let of = |wants_kept: bool| {
+            let values = rows.iter().flat_map(|row| {
+                let dot = row.dot().filter(|dot| dot.holds || !wants_kept).map(|dot| end(&dot.of));
+                dot.into_iter().chain(row.stated().iter().copied())
+            });
+            values.fold(0.0, f64::max)
+        };
+        let kept = of(true);
+        let longest = if kept > 0.0 { kept } else { of(false).max(f64::MIN_POSITIVE) };
+        longest.max(self.slo.unwrap_or(0.0))
+    }
+}
+
+impl PaperMarks {
+    /// The numbers that are stated at this rate.
+    pub(crate) fn at(&self, rate_per_s: f64) -> impl Iterator<Item = f64> {
+        let is_here = move |rate: f64| (rate / rate_per_s - 1.0).abs() < SAME_RATE;
+        self.dots.iter().filter(move |(rate, _)| is_here(*rate)).map(|(_, value)| *value)
+    }
 }
 
 /// The contents of a row.
-enum BarRow<'c> {
+pub(crate) enum BarRow<'c> {
     /// A series, and the numbers stated about it.
-    Series { curve: &'c Curve, dot: &'c Dot, stated: Vec<f64> },
+    Series { place: usize, curve: &'c Curve, dot: &'c Dot, stated: Vec<f64> },
     /// Stated numbers without a series.
     Stated { paper: &'c PaperMarks, values: Vec<f64> },
 }
 
 impl BarRow<'_> {
-    fn stated(&self) -> &[f64] {
+    /// The place of the row's series among the curves.
+    const fn series(&self) -> Option<usize> {
+        match self {
+            Self::Series { place, .. } => Some(*place),
+            Self::Stated { .. } => None,
+        }
+    }
+
+    /// The number that the row's bar shows.
+    pub(crate) const fn dot(&self) -> Option<&Dot> {
+        match self {
+            Self::Series { dot, .. } => Some(dot),
+            Self::Stated { .. } => None,
+        }
+    }
+
+    pub(crate) fn stated(&self) -> &[f64] {
         match self {
             Self::Series { stated, .. } => stated,
             Self::Stated { values, .. } => values,
+        }
+    }
+
+    pub(crate) fn label(&self) -> &str {
+        match self {
+            Self::Series { curve, .. } => &curve.label,
+            Self::Stated { paper, .. } => &paper.label,
+        }
+    }
+
+    pub(crate) const fn look(&self) -> SeriesStyle {
+        match self {
+            Self::Series { curve, .. } => curve.look,
+            Self::Stated { paper, .. } => paper.look,
+        }
+    }
+
+    /// The row's number with its interval, or the stated numbers.
+    pub(crate) fn says(&self, unit: Unit) -> String {
+        match self {
+            Self::Series { dot, .. } => {
+                let lost = if dot.holds { "" } else { ", not sustained" };
+                format!("{}{lost}", show::estimate(&dot.of, unit))
+            }
+            Self::Stated { values, .. } => {
+                let values: Vec<String> = values.iter().map(|value| show::quantity(*value, unit)).collect();
+                values.join(", ")
+            }
         }
     }
 }
@@ -109,22 +181,6 @@ impl Lines {
     }
 }
 
-/// The largest number that must be visible: that of sustainable loads, if there are any.
-fn most(rows: &[BarRow<'_>]) -> f64 {
-    let of = |wants_kept: bool| {
-        let values = rows.iter().flat_map(|row| {
-            let dot = match row {
-                BarRow::Series { dot, .. } if dot.holds || !wants_kept => Some(end(&dot.of)),
-                _ => None,
-            };
-            dot.into_iter().chain(row.stated().iter().copied())
-        });
-        values.fold(0.0, f64::max)
-    };
-    let kept = of(true);
-    if kept > 0.0 { kept } else { of(false).max(f64::MIN_POSITIVE) }
-}
-
 /// The upper end of a number's interval, if it is bounded.
 const fn end(of: &Estimate) -> f64 {
     if of.open_above { of.value } else { of.high }
@@ -145,21 +201,11 @@ impl Bars<'_> {
 
     fn row(&self, html: &mut Html, row: &BarRow<'_>, top: f64) {
         let foot = top + self.lines.text;
-        let unit = self.chart.unit;
-        let (label, says, look) = match row {
-            BarRow::Series { curve, dot, .. } => {
-                let lost = if dot.holds { "" } else { ", not sustained" };
-                (&curve.label, format!("{}{lost}", show::estimate(&dot.of, unit)), curve.look)
-            }
-            BarRow::Stated { paper, values } => {
-                let values: Vec<String> = values.iter().map(|value| show::quantity(*value, unit)).collect();
-                (&paper.label, values.join(", "), paper.look)
-            }
-        };
-        text(html, "start", EDGE, foot, label);
-        text(html, "end", self.width - EDGE, foot, says);
+        let look = row.look();
+        text(html, "start", EDGE, foot, row.label());
+        text(html, "end", self.width - EDGE, foot, row.says(self.chart.unit));
         let (y, high) = (top + self.lines.bar, self.lines.bar_high);
-        if let BarRow::Series { dot, .. } = row {
+        if let Some(dot) = row.dot() {
             let hollow = if dot.holds { "" } else { " hollow" };
             let outline =
                 format!("M{} {}H{}v{}H{}z", Px(EDGE), Px(y), Px(self.x(dot.of.value)), Px(high), Px(EDGE));
@@ -169,6 +215,10 @@ impl Bars<'_> {
             if dot.holds && dot.of.has_interval() {
                 html.lone(tag("path").with("class", "whisker").with("d", self.whisker(&dot.of, y, high)));
             }
+        }
+        if let Some(slo) = self.chart.slo {
+            let line = format!("M{} {}v{}", Px(self.x(slo)), Px(y - OVER), Px(high + 2.0 * OVER));
+            html.lone(tag("path").with("class", "slo").with("d", line));
         }
         for value in row.stated() {
             let rays = marks::rays(self.x(*value), y + high / 2.0, high * 0.7);
@@ -191,7 +241,7 @@ impl Bars<'_> {
 mod tests {
     use sluice_outcome::study::{Method, Unit};
 
-    use super::super::Style;
+    use super::super::{Across, Style};
     use super::*;
     use crate::series_style::SeriesStyle;
 
@@ -201,17 +251,19 @@ mod tests {
             look: SeriesStyle::NEUTRAL,
             style: Style::Line,
             dots: vec![Dot {
-                rate_per_s: *rate,
+                across: *rate,
                 of: Estimate::between(10.0, 8.0, 12.0, Method::Replications),
                 holds: true,
             }],
         };
         Chart {
+            name: "p99".to_owned(),
             title: "p99 latency".to_owned(),
             unit: Unit::Ratio,
             curves: rates.iter().enumerate().map(curve).collect(),
             paper: Vec::new(),
-            capacity_per_s: 1.0,
+            slo: None,
+            across: Across::Rate { capacity_per_s: 1.0 },
             size: Size::Main,
         }
     }
@@ -239,9 +291,18 @@ mod tests {
     #[test]
     fn a_bar_ends_where_its_value_lies_and_the_longest_interval_with_the_picture() {
         let chart = chart(&[5.0]);
-        let bars =
-            Bars { chart: &chart, lines: Lines::of(Size::Main), width: 104.0, most: most(&chart.rows(5.0)) };
+        let most = chart.longest(&chart.rows(5.0));
+        let bars = Bars { chart: &chart, lines: Lines::of(Size::Main), width: 104.0, most };
         assert!((bars.x(12.0) - 102.0).abs() < 1e-9 && (bars.x(6.0) - 52.0).abs() < 1e-9);
         assert!((bars.x(1e9) - 102.0).abs() < 1e-9, "what collapses ends with the picture");
+    }
+
+    #[test]
+    fn a_limit_stands_over_each_bar_and_inside_the_picture() {
+        let mut chart = chart(&[5.0, 5.0]);
+        chart.slo = Some(48.0);
+        let html = drawn(&chart);
+        assert_eq!(html.matches("class=\"slo\" d=\"M478 ").count(), 2, "{html}");
+        assert!(html.contains("; dashed: SLO 48.0<"), "{html}");
     }
 }

@@ -22,22 +22,25 @@ impl fmt::Display for Px {
 
 /// The outline of a marker of about radius `r`.
 pub(super) fn outline(marker: Marker, x: f64, y: f64, r: f64) -> String {
-    let corners = |corners: &[(f64, f64)]| {
-        let points = corners.iter().map(|(dx, dy)| format!("{} {}", Px(x + dx * r), Px(y + dy * r)));
-        format!("M{}z", points.collect::<Vec<_>>().join("L"))
+    let Some(corners) = corners(marker) else {
+        let (left, r, d) = (Px(x - r), Px(r), Px(2.0 * r));
+        return format!("M{left} {}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z", Px(y));
     };
-    match marker {
-        Marker::Circle => {
-            let (left, r, d) = (Px(x - r), Px(r), Px(2.0 * r));
-            format!("M{left} {}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z", Px(y))
-        }
-        Marker::Square => corners(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
-        Marker::Up => corners(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
-        Marker::Down => corners(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
-        Marker::Right => corners(&[(1.2, 0.0), (-0.8, 1.1), (-0.8, -1.1)]),
-        Marker::Left => corners(&[(-1.2, 0.0), (0.8, 1.1), (0.8, -1.1)]),
-        Marker::Diamond => corners(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
-        Marker::Star => corners(&[
+    let points = corners.iter().map(|(dx, dy)| format!("{} {}", Px(x + dx * r), Px(y + dy * r)));
+    format!("M{}z", points.collect::<Vec<_>>().join("L"))
+}
+
+/// The corners of a marker of about radius 1 around its middle; `None` for the circle.
+pub(crate) const fn corners(marker: Marker) -> Option<&'static [(f64, f64)]> {
+    Some(match marker {
+        Marker::Circle => return None,
+        Marker::Square => &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+        Marker::Up => &[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)],
+        Marker::Down => &[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)],
+        Marker::Right => &[(1.2, 0.0), (-0.8, 1.1), (-0.8, -1.1)],
+        Marker::Left => &[(-1.2, 0.0), (0.8, 1.1), (0.8, -1.1)],
+        Marker::Diamond => &[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)],
+        Marker::Star => &[
             (0.0, -1.4),
             (0.4, -0.4),
             (1.4, 0.0),
@@ -46,8 +49,8 @@ pub(super) fn outline(marker: Marker, x: f64, y: f64, r: f64) -> String {
             (-0.4, 0.4),
             (-1.4, 0.0),
             (-0.4, -0.4),
-        ]),
-    }
+        ],
+    })
 }
 
 /// The paper's marker: six rays, a shape that no series has.

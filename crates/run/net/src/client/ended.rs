@@ -1,102 +1,15 @@
 //! How a task's outcome reaches its submitter.
 
-use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use sluice_host::client as host;
-use sluice_rpc::shown;
-use sluice_wire::{Nanos, Reply, ReplyStatus, TaskId, WorkerId};
+use sluice_wire::Nanos;
 use tokio::sync::oneshot;
 
-pub use sluice_host::client::{CutOff, RefusedWhy, UnknownWhy};
-
-/// How a task ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EndedTask {
-    /// The task's name, if it was sent.
-    pub task: Option<TaskId>,
-    /// How many attempts were sent.
-    pub attempts: u16,
-    /// When the task ended, on the clock of [`crate::clock::Clock`]. For a reply, the kernel's timestamp of
-    /// its arrival.
-    pub at: Nanos,
-    pub outcome: Outcome,
-}
-
-/// The outcome of a task: exactly one of three.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// A worker ran the task and answered.
-    Reply(TaskReply),
-    /// The task did not run: no attempt can have run.
-    Refused(RefusedWhy),
-    /// The task may have run.
-    Unknown(UnknownWhy),
-}
-
-/// A worker's answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TaskReply {
-    /// The service's answer, or its error text.
-    pub bytes: Vec<u8>,
-    /// Whether the service failed or panicked.
-    pub failed: bool,
-    pub worker: WorkerId,
-    /// How long the task waited in the switch's queue.
-    pub switch_wait: Nanos,
-    /// How long the task waited at the worker before its service began.
-    pub worker_wait: Nanos,
-    /// Service time.
-    pub service: Nanos,
-}
-
-impl TaskReply {
-    fn new(reply: &Reply, bytes: &[u8]) -> Self {
-        Self {
-            bytes: bytes.to_vec(),
-            failed: reply.status == ReplyStatus::Failed,
-            worker: reply.worker,
-            switch_wait: Nanos(reply.switch_wait_ns.into()),
-            worker_wait: Nanos(reply.worker_wait_ns.into()),
-            service: Nanos(reply.service_ns.into()),
-        }
-    }
-}
-
-impl Outcome {
-    /// Converts the state machine's outcome; `bytes` are the bytes of the reply, if there is one.
-    pub(super) fn new(outcome: &host::Outcome, bytes: &[u8]) -> Self {
-        match outcome {
-            host::Outcome::Reply(reply) => Self::Reply(TaskReply::new(reply, bytes)),
-            host::Outcome::Refused(why) => Self::Refused(*why),
-            host::Outcome::Unknown(why) => Self::Unknown(*why),
-        }
-    }
-
-    /// The reply's bytes; `None` unless the service succeeded.
-    pub fn done(&self) -> Option<&[u8]> {
-        match self {
-            Self::Reply(answer) if !answer.failed => Some(&answer.bytes),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Reply(answer) if answer.failed => {
-                write!(f, "the service failed: {}", shown(&String::from_utf8_lossy(&answer.bytes)))
-            }
-            Self::Reply(answer) => write!(f, "{} bytes", answer.bytes.len()),
-            Self::Refused(why) => write!(f, "refused: {why}"),
-            Self::Unknown(why) => write!(f, "unknown: {why}"),
-        }
-    }
-}
+use super::outcome::{EndedTask, Outcome, RefusedWhy, UnknownWhy};
+use super::queue::{Completed, CompletionQueue};
 
 /// A submitted task. Wait for its outcome in a thread ([`PendingTask::wait`]) or as a future.
 ///
@@ -133,6 +46,7 @@ pub(super) struct Completion {
 enum CompletionTarget {
     Pending(oneshot::Sender<EndedTask>),
     Callback(Callback),
+    Queue(CompletionQueue, u64),
 }
 
 impl Completion {
@@ -145,22 +59,39 @@ impl Completion {
         Self { to: Some(CompletionTarget::Callback(callback)), sent: false }
     }
 
+    pub(super) fn queue(queue: CompletionQueue, tag: u64) -> Self {
+        Self { to: Some(CompletionTarget::Queue(queue, tag)), sent: false }
+    }
+
+    /// An empty buffer for the reply.
+    pub(super) fn buffer(&self) -> Vec<u8> {
+        match &self.to {
+            Some(CompletionTarget::Queue(queue, _)) => queue.buffer(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Notes that the task was sent, so it may run from now on.
     pub(super) const fn sent(&mut self) {
         self.sent = true;
     }
 
-    pub(super) fn tell(mut self, ended: EndedTask) {
-        self.complete(ended);
+    /// Reports the outcome. Returns the queue to ring, if it went to one: once for many outcomes.
+    pub(super) fn tell(mut self, ended: EndedTask) -> Option<CompletionQueue> {
+        self.complete(ended)
     }
 
-    fn complete(&mut self, ended: EndedTask) {
-        match self.to.take() {
+    fn complete(&mut self, ended: EndedTask) -> Option<CompletionQueue> {
+        match self.to.take()? {
             // The submitter may have dropped the `PendingTask`.
-            Some(CompletionTarget::Pending(sender)) => drop(sender.send(ended)),
-            Some(CompletionTarget::Callback(callback)) => call(callback, ended),
-            None => {}
+            CompletionTarget::Pending(sender) => drop(sender.send(ended)),
+            CompletionTarget::Callback(callback) => call(callback, ended),
+            CompletionTarget::Queue(queue, tag) => {
+                queue.put(Completed { tag, ended });
+                return Some(queue);
+            }
         }
+        None
     }
 }
 
@@ -175,7 +106,9 @@ impl Drop for Completion {
     fn drop(&mut self) {
         let unknown = Outcome::Unknown(UnknownWhy::Deadline);
         let ended = if self.sent { EndedTask { outcome: unknown, ..never_sent() } } else { never_sent() };
-        self.complete(ended);
+        if let Some(queue) = self.complete(ended) {
+            queue.ring();
+        }
     }
 }
 
@@ -197,32 +130,6 @@ mod tests {
         completion.sent();
         drop(completion);
         assert_eq!(pending.wait().outcome, Outcome::Unknown(UnknownWhy::Deadline));
-    }
-
-    #[test]
-    fn an_outcome_reads_as_a_sentence_that_says_what_next() {
-        use sluice_wire::{RejectReason, TaskType};
-        let rejected = RejectReason::ALL.map(|reason| Outcome::Refused(RefusedWhy::Rejected(reason)));
-        let refused = [
-            RefusedWhy::NoSlice(TaskType(9)),
-            RefusedWhy::NeverSent,
-            RefusedWhy::TooLong,
-            RefusedWhy::Busy { retry_after: Nanos(50_000) },
-            RefusedWhy::LongBudget,
-            RefusedWhy::Late(CutOff::Client),
-            RefusedWhy::Late(CutOff::Switch),
-            RefusedWhy::Late(CutOff::Worker),
-        ];
-        let unknown = [UnknownWhy::Deadline, UnknownWhy::ReplyGone, UnknownWhy::TooOld];
-        let all =
-            rejected.into_iter().chain(refused.map(Outcome::Refused)).chain(unknown.map(Outcome::Unknown));
-        for outcome in all {
-            let said = outcome.to_string();
-            let names = ["QueueFull", "NoRoom", "NoWorkers", "UnknownType", "StaleTokens"];
-            assert!(!names.iter().any(|name| said.contains(name)), "{said}");
-            let (_, what) = said.split_once(": ").expect("which of the three, and why");
-            assert!(what.contains(": ") && what.contains(' '), "nothing says what next: {said}");
-        }
     }
 
     #[test]

@@ -12,9 +12,11 @@ use sluice_host::client::{
 use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
-use super::ended::{Completion, EndedTask, Outcome, RefusedWhy};
+use super::ended::Completion;
 use super::joining::Joining;
 use super::metrics::ClientMeter;
+use super::outcome::{EndedTask, Outcome, RefusedWhy};
+use super::queue::CompletionQueue;
 use super::shared::{ClientReport, ClientShared, Command, Task};
 use super::submit_gate::{LANES, lane};
 use super::traces::ClientTraces;
@@ -22,7 +24,7 @@ use crate::NetError;
 use crate::clock::Clock;
 use crate::parts::parts;
 use crate::payloads::{Payloads, received};
-use crate::udp::{Outbox, Socket, Wait};
+use crate::udp::{Outbox, Socket, SocketCounts, Wait};
 
 /// How often waiting tasks are searched for passed deadlines.
 const EXPIRE_EVERY: Nanos = Nanos::from_millis(20);
@@ -46,6 +48,8 @@ pub(super) struct Engine {
     lanes: Vec<Lane>,
     waiting: usize,
     expire_at: Nanos,
+    /// Empty between rounds; it keeps its capacity.
+    commands: Vec<Command>,
     actions: Vec<Action>,
     effects: Effects,
     /// The rack's labels, in the order of their bits.
@@ -89,6 +93,7 @@ impl Engine {
             lanes: (0..LANES).map(|_| Lane::default()).collect(),
             waiting: 0,
             expire_at: Nanos(0),
+            commands: Vec::new(),
             actions: Vec::new(),
             effects: Effects {
                 meter: parts.meter,
@@ -231,7 +236,9 @@ impl Engine {
     }
 
     fn take_commands(&mut self) {
-        while let Some(command) = self.shared.commands.pop() {
+        let mut commands = std::mem::take(&mut self.commands);
+        self.shared.take_commands(&mut commands);
+        for command in commands.drain(..) {
             match command {
                 Command::Task(task) => {
                     self.waiting += 1;
@@ -242,6 +249,7 @@ impl Engine {
                 Command::Abort => self.aborted = true,
             }
         }
+        self.commands = commands;
     }
 
     /// Sends the waiting tasks that the state machine accepts, lane by lane, and ends those whose deadline
@@ -294,6 +302,7 @@ impl Engine {
             return Some(task);
         }
         task.completion.sent();
+        self.shared.recycle(task.bytes);
         self.effects
             .completions
             .put(tag, SentTask { completion: task.completion, submitted: task.submitted });
@@ -337,6 +346,7 @@ impl Engine {
         }
         if std::mem::take(&mut self.effects.ended) {
             self.unstick();
+            self.effects.bells.drain(..).for_each(|queue| queue.ring());
         }
     }
 
@@ -350,13 +360,7 @@ impl Engine {
     fn publish(&mut self) {
         let Self { client, waiting, socket, effects, .. } = self;
         let unreadable = effects.unreadable;
-        effects.meter.publish(|| ClientReport {
-            tasks: client.stats(),
-            outstanding: client.outstanding(),
-            waiting: *waiting,
-            unreadable,
-            socket: socket.counts(),
-        });
+        effects.meter.publish(|| client_report(client, *waiting, unreadable, socket.counts()));
     }
 
     /// Tells the controller the oldest outstanding sequence number. The search for it takes time in
@@ -369,13 +373,17 @@ impl Engine {
     }
 
     fn report(&self) -> ClientReport {
-        ClientReport {
-            tasks: self.client.stats(),
-            outstanding: self.client.outstanding(),
-            waiting: self.waiting,
-            unreadable: self.effects.unreadable,
-            socket: self.socket.counts(),
-        }
+        client_report(&self.client, self.waiting, self.effects.unreadable, self.socket.counts())
+    }
+}
+
+fn client_report(client: &Client, waiting: usize, unreadable: u64, socket: SocketCounts) -> ClientReport {
+    ClientReport {
+        tasks: client.stats(),
+        outstanding: client.outstanding(),
+        waiting,
+        unreadable: unreadable + socket.oversized,
+        socket,
     }
 }
 
@@ -402,6 +410,8 @@ struct Effects {
     unreadable: u64,
     renew: bool,
     ended: bool,
+    /// The queues to which outcomes went, and which are to be rung.
+    bells: Vec<CompletionQueue>,
     /// Tasks that are about to leave in one packet.
     bundle: Bundle,
     meter: ClientMeter,
@@ -421,6 +431,7 @@ impl Effects {
             unreadable: 0,
             renew: false,
             ended: false,
+            bells: Vec::new(),
             bundle: Bundle::new(1),
             meter: ClientMeter::new(None),
             traces: ClientTraces::default(),
@@ -466,14 +477,18 @@ impl Effects {
                 Action::Done { tag, task, attempts, outcome } => {
                     self.ended = true;
                     let sent = attempts > 0;
-                    let outcome = Outcome::new(&outcome, self.replied(&outcome, bytes));
-                    if let Some(SentTask { completion, submitted }) = self.completions.take(tag) {
-                        if let Outcome::Reply(reply) = &outcome {
-                            self.meter.replied(at.since(submitted), reply);
-                        }
-                        self.traces.ended(task, attempts, &outcome, (submitted, at));
-                        completion.tell(EndedTask { task: sent.then_some(task), attempts, at, outcome });
+                    let Some(SentTask { completion, submitted }) = self.completions.take(tag) else {
+                        continue;
+                    };
+                    let bytes = self.replied(&outcome, bytes);
+                    let outcome = Outcome::new(&outcome, bytes, || completion.buffer());
+                    if let Outcome::Reply(reply) = &outcome {
+                        self.meter.replied(at.since(submitted), reply);
                     }
+                    self.traces.ended(task, attempts, &outcome, (submitted, at));
+                    let task = sent.then_some(task);
+                    let rings = completion.tell(EndedTask { task, attempts, at, outcome });
+                    self.bells.extend(rings.filter(|queue| !self.bells.iter().any(|bell| bell.is(queue))));
                 }
                 Action::Parts { need, payload } => {
                     for (part, body) in

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sluice_metrics::{CountRow, MetricFamily, MetricSource, ThreadMeter, ThreadMetrics};
 use sluice_wire::Nanos;
 
-use super::ended::TaskReply;
+use super::outcome::TaskReply;
 use super::shared::ClientReport;
 
 /// What clients count, for Prometheus; clones share it.

@@ -8,6 +8,8 @@ mod ended;
 mod engine;
 mod joining;
 mod metrics;
+mod outcome;
+mod queue;
 mod shared;
 mod spine_clients;
 mod submit_gate;
@@ -20,7 +22,6 @@ use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::panic;
 use std::pin::pin;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, JoinHandle, Thread};
@@ -32,15 +33,17 @@ use sluice_wire::{Incarnation, Nanos, Serial, TASK_BYTES_MAX, TaskType, first_by
 
 pub use sluice_host::client::Urgency;
 
-pub use ended::{CutOff, EndedTask, Outcome, PendingTask, RefusedWhy, TaskReply, UnknownWhy};
+pub use ended::PendingTask;
 pub use metrics::ClientMetrics;
+pub use outcome::{CutOff, EndedTask, Outcome, RefusedWhy, TaskReply, UnknownWhy};
+pub use queue::{Completed, CompletionQueue};
 pub use shared::ClientReport;
 pub use spine_clients::SpineClients;
 pub use task_spec::{RequiredLabels, TaskSpec};
 
 use crate::NetError;
 use crate::clock::Clock;
-use crate::first::{FirstPacket, LINK_MTU};
+use crate::first::{DATAGRAM_BYTES_MOST, FirstPacket, LINK_MTU};
 use crate::pin::pin_thread;
 use crate::udp::{Socket, SocketOptions, Waiting};
 use ended::Completion;
@@ -71,8 +74,8 @@ pub struct ClientOptions {
     pub retry: bool,
     /// A factor for all network times, for dilated runs.
     pub dilation: u32,
-    /// The longest packet that is received, in bytes of UDP payload: what the rack's links can carry. The
-    /// rack limits the packets that are sent.
+    /// The longest packet that is sent, in bytes of UDP payload: what the rack's links can carry. The rack
+    /// may limit it further. Longer ones are received too.
     pub datagram_max: usize,
     /// How the packet thread waits.
     pub waiting: Waiting,
@@ -120,7 +123,7 @@ impl ClientOptions {
     /// The socket's errors, and [`NetError::Unreachable`] for an address to which no one could send.
     pub fn open(&self) -> Result<(Socket, ClientHello), NetError> {
         let options = SocketOptions {
-            datagram_max: self.datagram_max,
+            datagram_max: self.datagram_max.max(DATAGRAM_BYTES_MOST),
             waiting: self.waiting,
             faults: self.faults.clone(),
             ..SocketOptions::default()
@@ -158,6 +161,17 @@ pub enum SubmitError {
     /// The client was closed, or its socket failed.
     #[error("the client is closed, or its socket failed: connect a new one")]
     Closed,
+}
+
+impl SubmitError {
+    /// The error in one word, the same in every language.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::TooLong { .. } => "too-long",
+            Self::Closed => "closed",
+        }
+    }
 }
 
 /// A registered client. Dropping it ends outstanding tasks as unknown; [`Client::close`] waits for them.
@@ -284,6 +298,54 @@ impl Client {
         self.offer(spec.into(), bytes, deadline, |of| self.try_place(of), completion)
     }
 
+    /// Submits a task whose outcome goes to `queue` with this tag. Blocks while there is no room.
+    pub fn submit_to(
+        &self,
+        queue: &CompletionQueue,
+        tag: u64,
+        spec: impl Into<TaskSpec>,
+        bytes: &[u8],
+        deadline: Duration,
+    ) -> Result<(), SubmitError> {
+        let completion = || (Completion::queue(queue.clone(), tag), ());
+        self.offer(spec.into(), bytes, deadline, |of| self.block_for_place(of), completion)
+    }
+
+    /// Like [`Client::submit_to`], but returns [`SubmitError::Busy`] instead of waiting.
+    pub fn try_submit_to(
+        &self,
+        queue: &CompletionQueue,
+        tag: u64,
+        spec: impl Into<TaskSpec>,
+        bytes: &[u8],
+        deadline: Duration,
+    ) -> Result<(), SubmitError> {
+        let completion = || (Completion::queue(queue.clone(), tag), ());
+        self.offer(spec.into(), bytes, deadline, |of| self.try_place(of), completion)
+    }
+
+    /// Like [`Client::try_submit_to`], but if there is no room, the context's waker is called when there may
+    /// be some: [`CompletionQueue::waker`] wakes whoever waits for the queue.
+    pub fn poll_submit_to(
+        &self,
+        queue: &CompletionQueue,
+        tag: u64,
+        spec: impl Into<TaskSpec>,
+        bytes: &[u8],
+        deadline: Duration,
+        context: &Context<'_>,
+    ) -> Poll<Result<(), SubmitError>> {
+        let completion = || (Completion::queue(queue.clone(), tag), ());
+        let place = |of| match self.poll_place(of, context) {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => Err(SubmitError::Busy),
+        };
+        match self.offer(spec.into(), bytes, deadline, place, completion) {
+            Err(SubmitError::Busy) => Poll::Pending,
+            answer => Poll::Ready(answer),
+        }
+    }
+
     /// How many workers serve a type at the switch where this client is registered, as last reported.
     fn workers_of(&self, task_type: TaskType) -> u32 {
         self.shared.weights.of(task_type)
@@ -295,7 +357,7 @@ impl Client {
     /// [`SubmitError::Closed`] if the packet thread has ended.
     pub fn report(&self) -> Result<ClientReport, SubmitError> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        self.command(Command::Report(sender));
+        self.shared.command(Command::Report(sender));
         receiver.blocking_recv().map_err(|_| SubmitError::Closed)
     }
 
@@ -304,13 +366,19 @@ impl Client {
         self.shared.type_names()
     }
 
+    /// Accepts no more tasks: whoever waits for room is answered [`SubmitError::Closed`]. Tasks that were
+    /// accepted go on.
+    pub fn accept_no_more(&self) {
+        self.shared.room.close();
+    }
+
     /// Accepts no more tasks, waits until each has its outcome, and ends the registration.
     ///
     /// # Errors
     /// The error that ended the packet thread early, if any.
     pub fn close(mut self) -> Result<ClientReport, NetError> {
-        self.shared.room.close();
-        self.command(Command::Close);
+        self.accept_no_more();
+        self.shared.command(Command::Close);
         self.join()
     }
 
@@ -369,26 +437,18 @@ impl Client {
         let submitted = self.clock.now();
         let deadline = submitted + nanos(deadline);
         let (completion, waits) = completion();
-        let (bytes, retry) = (bytes.to_vec(), self.retry);
+        let (bytes, retry) = (self.shared.keep(bytes), self.retry);
         let task = Task { spec, bytes, submitted, deadline, begin_by, retry, completion };
-        self.command(Command::Task(task));
+        self.shared.command(Command::Task(task));
         Ok(waits)
-    }
-
-    fn command(&self, command: Command) {
-        self.shared.commands.push(command);
-        self.shared.waker.wake();
-        if self.shared.over.load(Ordering::SeqCst) {
-            self.shared.drain();
-        }
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
         if self.thread.is_some() {
-            self.shared.room.close();
-            self.command(Command::Abort);
+            self.accept_no_more();
+            self.shared.command(Command::Abort);
             // The error of the thread is ignored: no caller is left to report it to.
             self.join().ok();
         }

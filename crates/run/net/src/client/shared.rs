@@ -1,21 +1,27 @@
 //! State shared by the application's threads and the packet thread.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crossbeam_queue::SegQueue;
+use crossbeam_queue::ArrayQueue;
 use sluice_host::client::ClientStats;
 use sluice_wire::{Nanos, TaskType};
 
 use super::ended::Completion;
+use super::queue::SPARE_BYTES_MOST;
 use super::submit_gate::SubmitGate;
 use super::task_spec::TaskSpec;
 use super::weights::SpineWeights;
 use crate::udp::{SocketCounts, Waker};
 
+/// How many buffers for the bytes of tasks a client keeps.
+const SPARE_MOST: usize = 1_024;
+
 /// State that both sides see.
 pub(super) struct ClientShared {
-    pub(super) commands: SegQueue<Command>,
+    commands: Mutex<Vec<Command>>,
+    /// Buffers for the bytes of tasks that wait to be sent.
+    spare: ArrayQueue<Vec<u8>>,
     pub(super) room: SubmitGate,
     pub(super) waker: Waker,
     /// How many workers serve each type.
@@ -29,7 +35,8 @@ pub(super) struct ClientShared {
 impl ClientShared {
     pub(super) fn new(waker: Waker) -> Self {
         Self {
-            commands: SegQueue::new(),
+            commands: Mutex::default(),
+            spare: ArrayQueue::new(SPARE_MOST),
             room: SubmitGate::new(),
             waker,
             weights: SpineWeights::default(),
@@ -47,9 +54,40 @@ impl ClientShared {
         self.type_names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Adds a command for the packet thread, which is woken.
+    pub(super) fn command(&self, command: Command) {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push(command);
+        self.waker.wake();
+        if self.over.load(Ordering::SeqCst) {
+            self.drain();
+        }
+    }
+
+    /// Exchanges the commands so far for `empty`.
+    pub(super) fn take_commands(&self, empty: &mut Vec<Command>) {
+        std::mem::swap(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner), empty);
+    }
+
     /// Drops commands that will not be read: their tasks end as never sent.
     pub(super) fn drain(&self) {
-        while self.commands.pop().is_some() {}
+        let mut commands = Vec::new();
+        self.take_commands(&mut commands);
+    }
+
+    /// A task's bytes, in a buffer of an earlier task if there is one.
+    pub(super) fn keep(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.extend_from_slice(bytes);
+        kept
+    }
+
+    /// Takes back the buffer of a task.
+    pub(super) fn recycle(&self, mut bytes: Vec<u8>) {
+        if bytes.capacity() <= SPARE_BYTES_MOST {
+            bytes.clear();
+            // Beyond what is kept, a buffer is freed.
+            self.spare.push(bytes).ok();
+        }
     }
 }
 
@@ -84,7 +122,8 @@ pub struct ClientReport {
     pub outstanding: usize,
     /// Tasks that wait to be sent.
     pub waiting: usize,
-    /// Packets that could not be parsed, or whose payload did not match its descriptor.
+    /// Packets that could not be parsed, were longer than any may be, or whose payload did not match its
+    /// descriptor.
     pub unreadable: u64,
     pub socket: SocketCounts,
 }

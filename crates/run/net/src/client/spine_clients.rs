@@ -72,6 +72,11 @@ impl SpineClients {
         self.clients.first().map(Client::type_names).unwrap_or_default()
     }
 
+    /// Has all clients accept no more tasks, as [`Client::accept_no_more`].
+    pub fn accept_no_more(&self) {
+        self.clients.iter().for_each(Client::accept_no_more);
+    }
+
     /// Closes all clients, and returns their counters.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use sluice_traces::{AttributeValue, SpanKind, TaskSpan, TraceId, Tracer, task_name};
 use sluice_wire::{Nanos, TaskId, TaskType};
 
-use super::ended::{Outcome, TaskReply};
+use super::outcome::{Outcome, TaskReply};
 use crate::clock::Clock;
 
 /// The most attempts of a task that become events.

@@ -162,8 +162,8 @@ impl<S: Service> Engine<S> {
         let name = (self.hello.name.as_str(), self.dilation);
         let ran = self.clock.now().since(self.began);
         let ahead = (self.effects.slots.copied, self.effects.slots.missed);
-        let (stats, packets) = (self.machine.stats(), self.socket.counts().into());
-        report(name, ran, self.drained, self.served, (stats, ahead), self.dropped, packets)
+        let (stats, socket) = (self.machine.stats(), self.socket.counts());
+        report(name, ran, self.drained, self.served, (stats, ahead), self.dropped, socket)
     }
 
     /// Handles what has arrived and what is due. Returns whether the worker has left.

@@ -92,7 +92,7 @@ impl WorkerMeter {
             missed,
             socket.received,
             socket.sent,
-            dropped.unreadable,
+            dropped.unreadable + socket.oversized,
             dropped.foreign,
             stats.duplicates,
             stats.dropped.into(),

@@ -11,6 +11,7 @@ use sluice_wire::Nanos;
 use super::ServerMemory;
 use super::metrics::WorkerMetrics;
 use crate::NetError;
+use crate::first::DATAGRAM_BYTES_MOST;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
 
 /// For how long a worker drains by default.
@@ -45,7 +46,7 @@ pub struct WorkerOptions {
     pub patience: u8,
     /// The file of the server's agent ([`crate::agent::Lines`]), if the agent finds the quota.
     pub agent: Option<PathBuf>,
-    /// The longest packet, in bytes of UDP payload.
+    /// The longest packet that is sent, in bytes of UDP payload. Longer ones are received too.
     pub datagram_max: usize,
     /// How the thread waits.
     pub waiting: Waiting,
@@ -100,7 +101,7 @@ impl WorkerOptions {
 /// Opens its socket.
 pub(super) fn bind(options: &WorkerOptions) -> Result<Socket, NetError> {
     let of_socket = SocketOptions {
-        datagram_max: options.datagram_max,
+        datagram_max: options.datagram_max.max(DATAGRAM_BYTES_MOST),
         waiting: options.waiting,
         faults: options.faults.clone(),
         ..SocketOptions::default()

@@ -56,7 +56,7 @@ pub struct WorkerReport {
 /// Packets that changed nothing, by reason.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Dropped {
-    /// Not a valid packet, or its payload did not match its descriptor.
+    /// Not a valid packet, longer than any may be, or its payload did not match its descriptor.
     pub unreadable: u64,
     /// From another address than the switch's.
     pub foreign: u64,
@@ -135,7 +135,7 @@ pub(super) fn report(
     served: Served,
     (stats, (copied, missed)): (WorkerStats, (u64, u64)),
     dropped: Dropped,
-    packets: Packets,
+    socket: SocketCounts,
 ) -> WorkerReport {
     let (name, dilation) = options;
     WorkerReport {
@@ -158,7 +158,12 @@ pub(super) fn report(
         probes: stats.probes.into(),
         copied,
         missed,
-        dropped: Dropped { duplicate: stats.duplicates, unwanted: stats.dropped.into(), ..dropped },
-        packets,
+        dropped: Dropped {
+            unreadable: dropped.unreadable + socket.oversized,
+            duplicate: stats.duplicates,
+            unwanted: stats.dropped.into(),
+            ..dropped
+        },
+        packets: socket.into(),
     }
 }

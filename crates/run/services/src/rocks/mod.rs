@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use sluice_net::udp::DATAGRAM_BYTES;
 use sluice_wire::{TaskType, first_bytes_max};
 
+use crate::kv::{KV, STORE_DEFAULT};
+
 /// The service's name.
 pub const NAME: &str = "rocksdb";
 /// The task type of a GET.
@@ -23,8 +25,9 @@ pub const GET_KEYS_MAX: u32 = (first_bytes_max(DATAGRAM_BYTES) / codec::KEY_BYTE
 /// The location and size of the data.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 pub struct RocksArgs {
-    /// Folder of the RocksDB database; loaded at the first start.
+    /// Folder of the RocksDB database; loaded at the first start [default for kv: out/store].
     #[arg(long, value_name = "FOLDER", default_value = DB_DEFAULT)]
+    #[arg(default_value_if("service", KV, STORE_DEFAULT))]
     pub db: PathBuf,
     /// How many keys the database holds.
     #[arg(long, value_name = "COUNT", default_value_t = KEYS_DEFAULT)]

@@ -5,6 +5,7 @@ use sluice_net::program::WorkerArgs;
 
 use super::RocksArgs;
 use super::measure::MeasureArgs;
+use crate::kv::{KvArgs, KvRole};
 
 /// What the program for RocksDB is asked, as JSON in its only argument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +13,8 @@ use super::measure::MeasureArgs;
 pub enum RocksRequest {
     /// To serve GETs and SCANs as a worker of a rack.
     Work { data: RocksArgs, worker: Box<WorkerArgs> },
+    /// To serve a key-value store as a worker of a rack.
+    Keep { store: KvArgs, role: KvRole, worker: Box<WorkerArgs> },
     /// To load the database if it is not there.
     Load {
         data: RocksArgs,

@@ -125,7 +125,7 @@ fn a_controller_that_dies_with_its_switch_is_lost_at_once_and_found_when_both_re
 #[test]
 fn hosts_that_come_before_their_controller_wait_for_it() {
     let switch = Switch::start(5);
-    let reserved = std::net::TcpListener::bind(ANY).unwrap().local_addr().unwrap();
+    let reserved = sluice_ports::free_address();
     let host = worker(Remote::new(&reserved.to_string(), None).unwrap(), worker_hello("w"));
     host.lost();
     let _controller = controller_at(reserved, SwitchLink::Here(switch.local()));

@@ -17,7 +17,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sluice_net::client::{Outcome, PendingTask, RefusedWhy, SubmitError};
+use sluice_net::client::{Completed, CompletionQueue, Outcome, PendingTask, RefusedWhy, SubmitError};
 use sluice_net::first::{FirstPacket, LINK_MTU};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, service_fn};
@@ -93,6 +93,43 @@ fn a_task_can_be_awaited_and_can_call_back() {
         .expect("it fits");
     assert_eq!(told.recv().expect("one call").outcome.done(), Some(&b"call"[..]));
     told.recv().expect_err("no second call");
+}
+
+#[test]
+fn many_tasks_end_at_one_queue_each_with_its_tag() {
+    let faults = "loss=0.02,dup=0.02,reorder=0.05,delay=1ms".parse().expect("well written");
+    let rack = Rack::with(faults, &[ECHO], 1_000);
+    let _worker = rack.worker("w", Echo::default());
+    let clients = [rack.client("a"), rack.client("b")];
+    let queue = CompletionQueue::new();
+    let bytes = |tag: u64| tag.to_be_bytes().repeat(1 + tag as usize % 300);
+    for tag in 0..500 {
+        clients[tag as usize % 2].submit_to(&queue, tag, ECHO, &bytes(tag), DEADLINE).expect("it fits");
+    }
+    let (mut ended, mut seen) = (Vec::new(), vec![0; 500]);
+    while seen.contains(&0) {
+        queue.wait(&mut ended, 64, None);
+        for Completed { tag, ended } in ended.drain(..) {
+            seen[tag as usize] += 1;
+            assert_eq!(ended.outcome.done(), Some(&bytes(tag)[..]), "{tag}: {}", ended.outcome);
+        }
+    }
+    let [a, b] = clients;
+    assert_eq!((a.close().is_ok(), b.close().is_ok()), (true, true));
+    assert_eq!((seen, queue.take(&mut ended, 1)), (vec![1; 500], 0));
+}
+
+#[test]
+fn a_client_that_is_dropped_ends_what_is_outstanding_at_its_queue() {
+    let rack = Rack::start();
+    let client = rack.client("c");
+    let (queue, mut ended) = (CompletionQueue::new(), Vec::new());
+    (0..50).for_each(|tag| client.submit_to(&queue, tag, ECHO, b"nobody serves", DEADLINE).expect("it fits"));
+    drop(client);
+    while ended.len() < 50 {
+        queue.wait(&mut ended, 50, None);
+    }
+    assert!(ended.iter().all(|Completed { ended, .. }| ended.outcome.done().is_none()));
 }
 
 #[test]

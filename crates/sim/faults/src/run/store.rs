@@ -72,7 +72,7 @@ impl Rack<'_> {
     }
 
     /// The controller of this seat takes the switch's answer to its call of `sent`, or has to do without one
-    /// for now, in a rack with a store.
+    /// for the moment, in a rack with a store.
     pub(crate) fn lead_under_lease(&mut self, seat: ControllerSeat, answer: Option<&LeadAnswer>) {
         let now = self.world.now;
         let Some(lease) = self.store.as_ref().map(|store| store.lease(now, seat)) else { return };

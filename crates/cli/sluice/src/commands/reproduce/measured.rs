@@ -170,6 +170,7 @@ impl Plan {
             tasks: self.samples,
             tasks_most: self.samples,
             warm_up: "a fifth as many".into(),
+            machine: Some(sluice_system::machine()),
             dilation: None,
             notes: self.notes.clone(),
         }

@@ -7,20 +7,17 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::json;
+use sluice_experiment::figures::PLANS;
+use sluice_experiment::{FigurePlan, ReadyStudy};
 use sluice_outcome::study::{StudyOutcome, Verdict};
 use sluice_report as report;
 use sluice_report::table::Table;
-use sluice_stats::Warmup;
-use sluice_study::checked_plan::{CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::plan::Plan;
 use sluice_support::fail::{Failure, Kind, Outcome};
-use sluice_support::figures::PLANS;
-use sluice_support::plan::Kind as PlanKind;
 use sluice_support::print;
 use sluice_support::results::{files, studies};
 use sluice_support::stop::Stop;
 use sluice_support::view;
-use sluice_system::text;
 
 use crate::study::args::ReproduceArgs;
 use crate::study::{FinishedStudy, StudyJob, run as run_study, show};
@@ -31,15 +28,11 @@ const ALL: &str = "all";
 
 /// The smallest number of operations for a meaningful mean.
 const SAMPLES_MIN: u64 = 20;
-/// The length of the paper's points: 1 s and 10 s, divided into five replications of a fifth each.
-const PAPER_REPLICATIONS: u32 = 5;
-const PAPER_LENGTH: Length = Length::Time { warmup_ns: 200_000_000, span_ns: 2_000_000_000 };
 
 /// A plan, and where it was found.
 struct FoundPlan {
     plan: Figure,
-    file: String,
-    folder: PathBuf,
+    text: FigurePlan,
 }
 
 /// A figure's plan.
@@ -51,7 +44,7 @@ enum Figure {
 
 /// A figure that is ready to run.
 enum ReadyFigure {
-    Simulated(Box<CheckedPlan>),
+    Simulated(ReadyStudy),
     Measured(Box<measured::Plan>),
 }
 
@@ -107,11 +100,11 @@ fn follow(args: &ReproduceArgs, found: &[FoundPlan]) -> Outcome<()> {
     let stop = Stop::on_signals_and_hangup()?;
     for one in found {
         let Figure::Simulated(plan) = &one.plan else {
-            let name = one.called();
+            let name = &one.text.called;
             return Err(Failure::bad_input(format!("{name} is measured here already: leave --live out")));
         };
         let out = folder(args, one.plan.name(), found.len() > 1).join("live");
-        sluice_live::follow::run(&args.follow, plan, (&one.folder, &out), quiet, json, &stop)?;
+        sluice_live::follow::run(&args.follow, plan, (&one.text.folder, &out), quiet, json, &stop)?;
     }
     Ok(())
 }
@@ -124,11 +117,13 @@ fn run_one(
     stop: &Stop,
 ) -> Outcome<FinishedStudy> {
     match ready {
-        ReadyFigure::Simulated(bench) => run_study(&job(args, found, bench, out), stop),
+        ReadyFigure::Simulated(ready) => {
+            run_study(&StudyJob { ready, how: &args.how, out, own: false }, stop)
+        }
         ReadyFigure::Measured(plan) => {
             files::make(&out)?;
             let quiet = args.how.output.quiet || args.how.output.json;
-            let outcome = plan.run(quiet, stop, vec![format!("sluice reproduce {}", found.called())])?;
+            let outcome = plan.run(quiet, stop, vec![format!("sluice reproduce {}", found.text.called)])?;
             studies::write(&out, &outcome)?;
             Ok(FinishedStudy { outcome, stopped: false })
         }
@@ -171,12 +166,12 @@ struct ListedFigure {
 }
 
 impl Figure {
-    fn parse(file: &str, text: &str) -> Outcome<Self> {
+    fn parse(found: &FigurePlan) -> Outcome<Self> {
         // Text that is not TOML goes to the parser of simulated plans, which reports the error.
-        if toml::from_str::<toml::Table>(text).is_ok_and(|plan| plan.contains_key("measure")) {
-            return Ok(Self::Measured(Box::new(measured::Plan::parse(file, text)?)));
+        if found.is_measured() {
+            return Ok(Self::Measured(Box::new(measured::Plan::parse(&found.file, &found.text)?)));
         }
-        Ok(Self::Simulated(Box::new(Plan::parse(file, text)?)))
+        Ok(Self::Simulated(Box::new(Plan::parse(&found.file, &found.text)?)))
     }
 
     fn name(&self) -> &str {
@@ -210,43 +205,18 @@ impl Figure {
     }
 }
 
-impl FoundPlan {
-    /// The name by which `sluice reproduce` finds it.
-    fn called(&self) -> &str {
-        if self.folder.as_os_str().is_empty() { self.plan.name() } else { &self.file }
-    }
-}
-
 /// Finds a plan by its name, or reads a file.
 fn find(name: &str) -> Outcome<FoundPlan> {
-    if let Some((_, text)) = PLANS.iter().find(|(known, _)| *known == name) {
-        let file = format!("experiments/{name}.toml");
-        return Ok(FoundPlan { plan: Figure::parse(&file, text)?, file, folder: PathBuf::new() });
-    }
-    let path = Path::new(name);
-    if path.extension().is_none_or(|ending| ending != "toml") {
-        let mut known = PLANS.map(|(known, _)| known).to_vec();
-        known.extend([RAIN, ALL]);
-        let unknown = sluice_units::unknown("plan", name, &known);
-        return Err(Failure::bad_input(format!("{unknown}; or give the path of a .toml file")));
-    }
-    let text =
-        text::read(path).map_err(|why| Failure::bad_input(format!("plan {name} cannot be read: {why}")))?;
-    if PlanKind::of(&text) == Some(PlanKind::Rack) {
-        return Err(Failure::bad_input(PlanKind::Rack.is_no_other(name)));
-    }
-    let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    Ok(FoundPlan { plan: Figure::parse(name, &text)?, file: name.to_owned(), folder })
+    let text = FigurePlan::find(name)?;
+    Ok(FoundPlan { plan: Figure::parse(&text)?, text })
 }
 
 /// The plan with the flags' changes.
 fn ready(args: &ReproduceArgs, found: &FoundPlan) -> Outcome<ReadyFigure> {
     match &found.plan {
-        Figure::Simulated(plan) => {
-            bench(args, found, plan).map(|bench| ReadyFigure::Simulated(Box::new(bench)))
-        }
-        Figure::Measured(_) if args.cause.is_some() || args.paper_length => {
-            let name = found.called();
+        Figure::Simulated(plan) => Ok(ReadyFigure::Simulated(args.asked.ready_from(plan, &found.text)?)),
+        Figure::Measured(_) if args.asked.cause.is_some() || args.asked.paper_length => {
+            let name = &found.text.called;
             Err(Failure::bad_input(format!(
                 "{name} is measured, not simulated: leave --cause and --paper-length out, or name another plan"
             )))
@@ -254,8 +224,8 @@ fn ready(args: &ReproduceArgs, found: &FoundPlan) -> Outcome<ReadyFigure> {
         Figure::Measured(plan) => {
             let mut plan = plan.clone();
             plan.samples = samples(args, found)?.unwrap_or(plan.samples);
-            plan.seed = args.seed.unwrap_or(plan.seed);
-            plan.replications = args.replications.unwrap_or(plan.replications);
+            plan.seed = args.asked.seed.unwrap_or(plan.seed);
+            plan.replications = args.asked.replications.unwrap_or(plan.replications);
             Ok(ReadyFigure::Measured(plan))
         }
     }
@@ -263,58 +233,22 @@ fn ready(args: &ReproduceArgs, found: &FoundPlan) -> Outcome<ReadyFigure> {
 
 /// How many operations to measure, if the flags say so.
 fn samples(args: &ReproduceArgs, found: &FoundPlan) -> Outcome<Option<u64>> {
-    match args.tasks {
+    match args.asked.tasks {
         Some(tasks) if tasks < SAMPLES_MIN => Err(Failure::bad_input(format!(
             "--tasks {tasks} is too few for {}, which is measured: give at least {SAMPLES_MIN}",
-            found.called()
+            found.text.called
         ))),
         tasks => Ok(tasks),
     }
 }
 
-fn bench(args: &ReproduceArgs, found: &FoundPlan, plan: &Plan) -> Outcome<CheckedPlan> {
-    let mut plan = plan.clone();
-    if let Some(cause) = &args.cause {
-        plan = plan.only_cause(cause)?;
-    }
-    plan.tasks = args.tasks.unwrap_or(plan.tasks);
-    plan.seed = args.seed.unwrap_or(plan.seed);
-    plan.replications = args.replications.unwrap_or(plan.replications);
-    let mut length = Length::Tasks(plan.tasks.div_ceil(plan.replications.into()), Warmup::Detect);
-    if args.paper_length {
-        plan.replications = PAPER_REPLICATIONS;
-        length = PAPER_LENGTH;
-    }
-    let terms = RunSettings { length, overload: Overload::LeftOut, folder: found.folder.clone() };
-    Ok(CheckedPlan::new(plan, terms)?)
-}
-
-fn job<'a>(args: &'a ReproduceArgs, found: &FoundPlan, bench: &'a CheckedPlan, out: PathBuf) -> StudyJob<'a> {
-    let name = found.called();
-    let mut commands = vec![format!("sluice reproduce {name}{}", flags(args))];
-    commands.extend(
-        bench.plan().causes.iter().map(|cause| format!("sluice reproduce {name} --cause {}", cause.id)),
-    );
-    StudyJob { bench, how: &args.how, out, own: false, plan: Some(found.file.clone()), commands }
-}
-
-/// The flags that decide results.
-fn flags(args: &ReproduceArgs) -> String {
-    let tasks = args.tasks.map(|tasks| format!(" --tasks {tasks}"));
-    let replications = args.replications.map(|replications| format!(" --replications {replications}"));
-    let seed = args.seed.map(|seed| format!(" --seed {seed}"));
-    let paper = args.paper_length.then(|| " --paper-length".to_owned());
-    let cause = args.cause.as_ref().map(|cause| format!(" --cause {cause}"));
-    [tasks, replications, seed, paper, cause].into_iter().flatten().collect()
-}
-
 /// The folder of a plan's results; with several plans, a folder for each below the given one.
 fn folder(args: &ReproduceArgs, name: &str, several: bool) -> PathBuf {
     let mut own = name.to_owned();
-    if args.paper_length {
+    if args.asked.paper_length {
         own += "-paper-length";
     }
-    if let Some(cause) = &args.cause {
+    if let Some(cause) = &args.asked.cause {
         own += "-";
         own += cause;
     }

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use sluice_experiment::policies;
 use sluice_launcher::parent;
 use sluice_net::first::FirstPacket;
 use sluice_net::metrics::MetricsOutlets;
@@ -26,7 +27,7 @@ use sluice_support::running::RackFile;
 use sluice_support::seed::{random_bits, random_seed};
 use sluice_support::service_manager::ReadyService;
 use sluice_support::stop::Stop;
-use sluice_support::{policies, print, units};
+use sluice_support::{print, units};
 use sluice_switchd::controller::{ControllerOptions, Leaf, LeafOptions, SwitchLink, start_controller};
 use sluice_switchd::rpc::{LocalSwitch, RpcServer, serve_tables};
 use sluice_switchd::state::StateFolder;

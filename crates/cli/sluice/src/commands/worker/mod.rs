@@ -7,8 +7,9 @@ mod start;
 use std::env;
 
 use sluice_launcher::parent;
+use sluice_services::kv::{KV, KvArgs, KvRole};
 use sluice_services::rocks;
-use sluice_support::fail::Outcome;
+use sluice_support::fail::{Failure, Outcome};
 use sluice_support::rocksdb;
 
 use planned::GivenFlags;
@@ -27,6 +28,19 @@ pub(crate) fn run(args: WorkerCommandArgs) -> Outcome<()> {
         return become_program(&program, &args.args);
     }
     let name = args.service.unwrap_or_default();
+    if name != KV && (args.role.is_some() || args.sync) {
+        return Err(Failure::bad_input(format!("--role and --sync are for kv; `{name}` has neither")));
+    }
+    if name == KV {
+        let role = args.role.unwrap_or(KvRole::Reader);
+        if args.sync && role == KvRole::Reader {
+            return Err(Failure::bad_input(
+                "--sync is for the writer; a reader writes nothing: leave it out",
+            ));
+        }
+        let store = KvArgs { db: args.data.db, cache_mib: args.data.cache_mib, sync: args.sync };
+        return rocksdb::become_store(store, role, args.common);
+    }
     if name == rocks::NAME {
         return rocksdb::become_worker(args.data, args.common);
     }

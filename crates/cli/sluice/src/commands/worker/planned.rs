@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{Args as _, Command, CommandFactory as _};
 use sluice_net::program::WorkerArgs;
+use sluice_services::kv::KV;
 use sluice_services::rocks;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Plan, ServicePlan, WorkerPlan};
@@ -27,6 +28,9 @@ pub(super) fn run(path: &Path, name: &str, given: GivenFlags, args: WorkerArgs) 
     match &worker.service {
         ServicePlan::Ours(service) if service == rocks::NAME => {
             rocksdb::become_worker(plan.rocksdb.clone(), args)
+        }
+        ServicePlan::Ours(service) if service == KV => {
+            rocksdb::become_store(plan.kv.clone(), plan.role_of(worker), args)
         }
         ServicePlan::Ours(service) => serve_ours(service, &args),
         ServicePlan::Program { exec, args: own } => {

@@ -21,7 +21,7 @@ pub(super) fn of_server(
         batch: Nanos(served.batch.0 / cores as u64),
         ..served
     };
-    report((name, dilation), ran, drained, of_core, (stats, ahead), dropped, socket.counts().into())
+    report((name, dilation), ran, drained, of_core, (stats, ahead), dropped, socket.counts())
 }
 
 /// What all lanes counted together, and how many tasks' bytes had been written ahead and were right, or

@@ -6,8 +6,9 @@
 
 use clap::Args;
 use sluice_sim::policy::Policy;
+use sluice_study::StudyError;
 
-use crate::fail::{Failure, Outcome};
+use crate::{StudyResult, bad_input};
 
 /// The policies of a command that runs some.
 #[derive(Clone, Debug, Default, Args)]
@@ -24,7 +25,7 @@ pub struct PolicyArgs {
 
 impl PolicyArgs {
     /// All policies, in the given order; `otherwise` if there are none.
-    pub fn or(&self, otherwise: &[&str]) -> Outcome<Vec<String>> {
+    pub fn or(&self, otherwise: &[&str]) -> StudyResult<Vec<String>> {
         let given: Vec<&String> = self.words.iter().chain(&self.flags).collect();
         if given.is_empty() {
             return Ok(otherwise.iter().map(|policy| (*policy).to_owned()).collect());
@@ -33,10 +34,10 @@ impl PolicyArgs {
     }
 
     /// All policies; an error if there are none, since `command` needs at least one.
-    pub fn some(&self, command: &str) -> Outcome<Vec<String>> {
+    pub fn some(&self, command: &str) -> StudyResult<Vec<String>> {
         let all = self.or(&[])?;
         if all.is_empty() {
-            return Err(Failure::bad_input(format!(
+            return Err(bad_input(format!(
                 "which policies? name some, such as sluice {command} rain:2 central; `sluice policies` lists them"
             )));
         }
@@ -44,12 +45,12 @@ impl PolicyArgs {
     }
 
     /// Exactly `N` policies, as `command` requires.
-    pub fn exactly<const N: usize>(&self, command: &str) -> Outcome<[String; N]> {
+    pub fn exactly<const N: usize>(&self, command: &str) -> StudyResult<[String; N]> {
         <[String; N]>::try_from(self.or(&[])?).map_err(|given| count(command, N, &given))
     }
 
     /// The single policy; `otherwise` if none is given.
-    pub fn one(&self, command: &str, otherwise: &str) -> Outcome<String> {
+    pub fn one(&self, command: &str, otherwise: &str) -> StudyResult<String> {
         <[String; 1]>::try_from(self.or(&[otherwise])?)
             .map(|[one]| one)
             .map_err(|given| count(command, 1, &given))
@@ -57,14 +58,13 @@ impl PolicyArgs {
 }
 
 /// The policies in these lists; an error if one is unknown.
-pub fn listed<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<String>> {
+pub fn listed<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> StudyResult<Vec<String>> {
     let mut policies = Vec::new();
     for list in lists {
         let parts = split(list.as_ref());
         for (place, policy) in parts.iter().enumerate() {
             let before = place.checked_sub(1).map(|before| parts[before].as_str());
-            Policy::parse(policy)
-                .map_err(|why| Failure::bad_input(explain(&why.to_string(), policy, before)))?;
+            Policy::parse(policy).map_err(|why| bad_input(explain(&why.to_string(), policy, before)))?;
         }
         policies.extend(parts);
     }
@@ -75,7 +75,7 @@ pub fn listed<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<
 pub fn at_most_one<S: AsRef<str>>(
     command: &str,
     lists: impl IntoIterator<Item = S>,
-) -> Outcome<Option<String>> {
+) -> StudyResult<Option<String>> {
     let mut policies = listed(lists)?;
     match policies.len() {
         0 | 1 => Ok(policies.pop()),
@@ -126,14 +126,12 @@ fn explain(why: &str, policy: &str, before: Option<&str>) -> String {
     }
 }
 
-fn count(command: &str, takes: usize, given: &[String]) -> Failure {
+fn count(command: &str, takes: usize, given: &[String]) -> StudyError {
     let policies = if takes == 1 { "one policy" } else { "two policies" };
     let were = if given.is_empty() { "none was".to_owned() } else { format!("{} were", given.len()) };
     let example = ["rain:2", "racksched:2,tracked"][..takes.min(2)].join(" --policy ");
     let shown = if given.is_empty() { String::new() } else { format!(": {}", given.join(" and ")) };
-    Failure::bad_input(format!(
-        "sluice {command} takes {policies}, and {were} given{shown}; give --policy {example}"
-    ))
+    bad_input(format!("sluice {command} takes {policies}, and {were} given{shown}; give --policy {example}"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 /// What a plan describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PlanKind {
     /// Switch, slices, workers, load.
     Rack,
     /// Cases, and statements about them.
@@ -10,10 +10,10 @@ pub enum Kind {
 }
 
 /// Sections that only racks have.
-const OF_RACKS: [&str; 8] = ["slice", "worker", "racks", "switch", "rdma", "rocksdb", "load", "event"];
+const OF_RACKS: [&str; 9] = ["slice", "worker", "racks", "switch", "rdma", "rocksdb", "kv", "load", "event"];
 const OF_STUDIES: [&str; 5] = ["case", "claim", "cause", "measure", "tolerance"];
 
-impl Kind {
+impl PlanKind {
     /// The kind of plan in `text`, as far as its sections tell.
     pub fn of(text: &str) -> Option<Self> {
         let plan: toml::Table = toml::from_str(text).ok()?;
@@ -44,9 +44,9 @@ mod tests {
 
     #[test]
     fn a_plan_is_known_by_sections_that_only_its_kind_has() {
-        assert_eq!(Kind::of("name = \"a\"\n[[slice]]\nname = \"b\""), Some(Kind::Rack));
-        assert_eq!(Kind::of("name = \"a\"\n[[case]]\nid = \"b\""), Some(Kind::Study));
-        assert_eq!(Kind::of("name = \"a\"\n[case]\n[load]"), None);
-        assert_eq!(Kind::of("name = = 1"), None);
+        assert_eq!(PlanKind::of("name = \"a\"\n[[slice]]\nname = \"b\""), Some(PlanKind::Rack));
+        assert_eq!(PlanKind::of("name = \"a\"\n[[case]]\nid = \"b\""), Some(PlanKind::Study));
+        assert_eq!(PlanKind::of("name = \"a\"\n[case]\n[load]"), None);
+        assert_eq!(PlanKind::of("name = = 1"), None);
     }
 }

@@ -1,0 +1,45 @@
+//! `sluice diff`: holds two results against each other, point by point, and says which numbers differ and
+//! which are within noise.
+
+mod held;
+mod loads;
+mod shown;
+mod studies;
+
+use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::print;
+use sluice_support::results::either::{ResultFile, file_of, of_two_kinds, read};
+
+use crate::args::DiffArgs;
+use held::ResultDiff;
+
+/// Prints what differs; with `--exit-code` that is a failure.
+pub(crate) fn run(args: &DiffArgs) -> Outcome<()> {
+    let files = [&args.one, &args.other].map(|given| file_of(given.clone()));
+    let found = match (read(&files[0])?, read(&files[1])?) {
+        (ResultFile::Study(a), ResultFile::Study(b)) => studies::diff(&a, &b),
+        (ResultFile::Load(a), ResultFile::Load(b)) => loads::diff(&a, &b),
+        _ => return Err(of_two_kinds(&files[0], &files[1])),
+    };
+    let names = files.map(|file| file.display().to_string());
+    let found = ResultDiff::new(names, found);
+    if found.numbers.is_empty() {
+        let [a, b] = &found.files;
+        let why = format!(
+            "{a} and {b} have no point in common: a point is a policy at a rate, or a type of tasks; {}",
+            shown::one_sided(&found)
+        );
+        return Err(Failure::bad_input(why));
+    }
+    if args.json {
+        print::line(found.to_json())?;
+    } else {
+        print::text(shown::text(&found, args.all))?;
+    }
+    let (differing, all) = (found.differing, found.numbers.len());
+    if !args.exit_code || differing == 0 {
+        return Ok(());
+    }
+    let why = format!("{differing} of {all} numbers differ by more than noise");
+    Err(Failure::new(Kind::GateFailed, why).with_result_shown())
+}

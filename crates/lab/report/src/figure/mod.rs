@@ -1,0 +1,187 @@
+//! One picture of a study alone, for a paper: as SVG and as PDF, readable in grey, with what ran in its
+//! metadata.
+
+mod bars;
+mod error;
+mod layout;
+mod legend;
+mod origin;
+mod pdf;
+mod plot;
+mod sheet;
+mod size;
+mod svg;
+mod symbols;
+mod typeface;
+
+use sluice_outcome::study::{Method, StudyOutcome};
+
+use super::chart::{Chart, Steps};
+use super::panel::Pictures;
+use super::series_style::SeriesStyles;
+pub use error::FigureError;
+use layout::FigureLayout;
+use origin::FigureOrigin;
+use sheet::Sheet;
+pub use size::FigureSize;
+pub use typeface::Typeface;
+
+/// Which figure is wanted, and how.
+#[derive(Clone, Debug)]
+pub struct FigureRequest<'r> {
+    /// One of [`figure_names`].
+    pub name: &'r str,
+    /// How large it is.
+    pub size: FigureSize,
+    /// The labels of the series that are shown, as one text with commas; all if it is empty.
+    pub only: &'r str,
+    /// Whether the vertical axis of times and slowdowns begins at zero, instead of being logarithmic.
+    pub linear: bool,
+    /// A latency that must be kept, drawn as a line.
+    pub slo_ns: Option<f64>,
+}
+
+/// A figure that can be written.
+#[derive(Clone, Debug)]
+pub struct Figure<'f> {
+    sheet: Sheet,
+    origin: FigureOrigin,
+    typeface: &'f Typeface,
+}
+
+/// The names of all figures of a study. A name begins with its panel's, if there are several.
+pub fn figure_names(study: &StudyOutcome) -> Vec<String> {
+    charts(study, None).into_iter().map(|(name, _)| name).collect()
+}
+
+/// A figure of a study.
+pub fn figure<'f>(
+    study: &StudyOutcome,
+    request: &FigureRequest<'_>,
+    typeface: &'f Typeface,
+) -> Result<Figure<'f>, FigureError> {
+    let mut charts = charts(study, request.slo_ns);
+    let wanted = charts.iter().position(|(name, _)| name == request.name);
+    let Some(wanted) = wanted else {
+        return Err(if charts.is_empty() {
+            FigureError::NoFigures { study: study.name.clone() }
+        } else {
+            let known = charts.into_iter().map(|(name, _)| name).collect();
+            FigureError::NoSuchFigure { name: request.name.to_owned(), known }
+        });
+    };
+    let (name, mut chart) = charts.swap_remove(wanted);
+    if request.slo_ns.is_some() && chart.slo.is_none() {
+        return Err(FigureError::NoLatency { figure: name });
+    }
+    keep_only(&mut chart, &name, request.only)?;
+    if chart.dots().next().is_none() {
+        return Err(FigureError::NoPoints { only: request.only.to_owned(), figure: name });
+    }
+    let steps = if request.linear { Steps::Linear } else { chart.usual_steps() };
+    let leaves_it = chart.one_rate().is_none() && chart.leaves_it(steps);
+    let notes = FigureNotes { chart: &chart, replications: study.settings.replications, leaves_it };
+    let layout = FigureLayout { chart: &chart, name: &name, typeface, notes: notes.lines(), steps };
+    let sheet = match chart.one_rate() {
+        Some(rate_per_s) => bars::drawn(&layout, rate_per_s, request.size)?,
+        None => plot::drawn(&layout, request.size)?,
+    };
+    if let Some(letter) = typeface.lacks(sheet.texts()) {
+        return Err(FigureError::NoGlyph { family: typeface.family.clone(), letter });
+    }
+    let origin = FigureOrigin::of(study, &name, chart.said(steps), &chart.places());
+    Ok(Figure { sheet, origin, typeface })
+}
+
+impl Figure<'_> {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        svg::svg(&self.sheet, self.typeface, &self.origin)
+    }
+
+    /// The figure as a PDF file.
+    pub fn pdf(&self) -> Result<Vec<u8>, FigureError> {
+        pdf::pdf(&self.sheet, self.typeface, &self.origin)
+    }
+}
+
+/// All charts of a study by their figures' names.
+fn charts(study: &StudyOutcome, slo_ns: Option<f64>) -> Vec<(String, Chart)> {
+    let looks = SeriesStyles::of(&study.panels);
+    let is_alone = study.panels.len() == 1;
+    let of_panel = |panel| {
+        let charts: Vec<Chart> = Pictures { panel, looks: &looks, slo_ns }.charts().collect();
+        charts.into_iter().map(move |chart| {
+            let of_panel = format!("{}.{}", panel.id, chart.name);
+            (if is_alone { chart.name.clone() } else { of_panel }, chart)
+        })
+    };
+    study.panels.iter().flat_map(of_panel).collect()
+}
+
+/// Leaves only the series with these labels, and the numbers that are stated of them.
+fn keep_only(chart: &mut Chart, figure: &str, only: &str) -> Result<(), FigureError> {
+    if only.is_empty() {
+        return Ok(());
+    }
+    let known: Vec<String> = chart.curves.iter().map(|curve| curve.label.clone()).collect();
+    let mut kept = Vec::new();
+    let mut rest: Vec<&str> = only.split(',').collect();
+    // A label may itself hold commas, as in `rain:2,target=50us`: the longest that is known is meant.
+    while !rest.is_empty() {
+        let meant = (1..=rest.len()).rev().find_map(|count| {
+            let label = rest[..count].join(",");
+            let place = known.iter().position(|known| *known == label.trim())?;
+            Some((count, place))
+        });
+        let Some((count, place)) = meant else {
+            let name = rest[0].trim().to_owned();
+            return Err(FigureError::NoSuchSeries { name, figure: figure.to_owned(), known });
+        };
+        kept.push(place);
+        rest.drain(..count);
+    }
+    let looks: Vec<_> = kept.iter().map(|place| chart.curves[*place].look).collect();
+    chart.paper.retain(|paper| looks.contains(&paper.look));
+    let mut place = 0;
+    chart.curves.retain(|_| {
+        place += 1;
+        kept.contains(&(place - 1))
+    });
+    Ok(())
+}
+
+/// What a figure says below its axes.
+struct FigureNotes<'c> {
+    chart: &'c Chart,
+    replications: u32,
+    /// Whether a value lies outside the picture.
+    leaves_it: bool,
+}
+
+impl FigureNotes<'_> {
+    fn lines(&self) -> Vec<String> {
+        let lost = self.chart.dots().any(|dot| !dot.holds);
+        let lost = lost.then(|| "Hollow: load not sustained.".to_owned());
+        let above = self.leaves_it.then(|| "Arrow: outside the picture.".to_owned());
+        [self.interval(), lost, above].into_iter().flatten().collect()
+    }
+
+    /// What the bars around points are.
+    fn interval(&self) -> Option<String> {
+        let mut methods: Vec<Method> = Vec::new();
+        for dot in self.chart.dots().filter(|dot| dot.holds && dot.of.has_interval()) {
+            if !methods.contains(&dot.of.method) {
+                methods.push(dot.of.method);
+            }
+        }
+        let how = match methods[..] {
+            [] => return None,
+            [Method::Replications] => format!(", from {} replications", self.replications),
+            [Method::Batches] => ", from batches of consecutive tasks".to_owned(),
+            [Method::OrderStatistics] => ", from order statistics".to_owned(),
+            _ => String::new(),
+        };
+        Some(format!("Bars: 95 % intervals{how}."))
+    }
+}

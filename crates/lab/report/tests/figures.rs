@@ -1,0 +1,302 @@
+//! Figures for papers: SVG and PDF that stand alone, are readable in grey, say what ran, and are the same
+//! bytes each time. PDFs are read with poppler's programs, and put into a document by pdfTeX, where these are
+//! installed.
+
+#[path = "../../../cli/sluice/tests/report/fixture.rs"]
+mod fixture;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use sluice_outcome::study::{Estimate, Point, StudyOutcome};
+use sluice_report::{FigureError, FigureRequest, Typeface, figure, figure_names, page_of};
+
+const COLUMN: &str = "3.3in";
+const DAMAGED_FONTS: usize = 40;
+
+fn request(name: &str) -> FigureRequest<'_> {
+    let size = COLUMN.parse().expect("a size");
+    FigureRequest { name, size, only: "", linear: false, slo_ns: None }
+}
+
+/// Draws a figure into a folder that stays, so that it can be looked at.
+fn drawn(study: &StudyOutcome, request: &FigureRequest<'_>, file: &str) -> (String, PathBuf) {
+    let typeface = Typeface::built_in();
+    let figure = figure(study, request, &typeface).unwrap_or_else(|why| panic!("{file}: {why}"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("figures");
+    fs::create_dir_all(&folder).expect("a folder");
+    let (svg, pdf) = (folder.join(format!("{file}.svg")), folder.join(format!("{file}.pdf")));
+    fs::write(svg, figure.svg()).expect("written");
+    fs::write(&pdf, figure.pdf().expect("a PDF")).expect("written");
+    (figure.svg(), pdf)
+}
+
+/// What a program says; `None` if it is not installed.
+fn said(program: &str, args: &[&str], folder: &Path) -> Option<String> {
+    let run = Command::new(program).args(args).current_dir(folder).stdin(Stdio::null()).output();
+    let Ok(output) = run else {
+        eprintln!("skipped: {program} is not installed here");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{program}: {said}{}", String::from_utf8_lossy(&output.stderr));
+    Some(said)
+}
+
+/// A study with one rate, whose pictures are bars.
+fn of_one_rate() -> StudyOutcome {
+    let mut study = fixture::one_class();
+    for series in &mut study.panels[0].series {
+        let Point { offered_per_s, .. } = series.points[2];
+        series.points.retain(|point| point.offered_per_s.total_cmp(&offered_per_s).is_eq());
+    }
+    study
+}
+
+#[test]
+fn every_picture_of_a_page_stands_alone() {
+    let typeface = Typeface::built_in();
+    let mut zero = fixture::one_class();
+    zero.panels[0].series[0].points[1].overall.latency_ns.p99 = Estimate::exact(0.0);
+    let (svg, _) = drawn(&zero, &request("p99"), "zero");
+    assert!(svg.contains("Arrow:"), "zero has no place on a logarithmic axis");
+    for study in [fixture::one_class(), fixture::two_classes(), fixture::live(), of_one_rate(), zero] {
+        let names = figure_names(&study);
+        assert!(names.contains(&"idle_share".to_owned()), "{names:?}");
+        for name in names {
+            let figure = figure(&study, &request(&name), &typeface).unwrap_or_else(|why| panic!("{why}"));
+            let svg = figure.svg();
+            assert!(!svg.contains("class=") && !svg.contains("style") && !svg.contains("url("), "{name}");
+            assert!(svg.starts_with("<?xml") && !svg.contains("NaN") && !svg.contains("inf"), "{name}");
+            assert!(figure.pdf().expect("a PDF").starts_with(b"%PDF-1.5"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_figure_says_what_ran_and_is_the_same_each_time() {
+    let study = fixture::one_class();
+    let (svg, pdf) = drawn(&study, &request("p99"), "p99");
+    for says in [
+        "<title>Five schedulers under exponential service times: p99</title>",
+        "command: sluice reproduce rain-6b --seed 1",
+        "seed: 1",
+        "sluice: 0.1.0, commit 0123456789ab",
+        "machine: any, as virtual time is the same on all",
+        "stated numbers: paper: Rain §5.2",
+        "Arrow:",
+        "width=\"237.6pt\"",
+        "Bars: 95 % intervals",
+        "Hollow: load not sustained",
+    ] {
+        assert!(svg.contains(says), "{says} in {svg:.3000}");
+    }
+    let (again, of_again) = drawn(&study, &request("p99"), "p99-again");
+    assert_eq!(svg, again);
+    assert_eq!(fs::read(&pdf).expect("read"), fs::read(of_again).expect("read"));
+    let (svg, _) = drawn(&fixture::live(), &request("p99"), "live");
+    assert!(svg.contains("machine: a test&#39;s machine") && svg.contains("dilation: 100"), "{svg:.2000}");
+    let folder = pdf.parent().expect("a folder");
+    if let Some(told) = said("pdfinfo", &["p99.pdf"], folder) {
+        for says in ["sluice reproduce rain-6b", "seed: 1", "Page size:       237.6 x", "Pages:           1"]
+        {
+            assert!(told.contains(says), "{says} in {told}");
+        }
+        assert!(!told.contains("CreationDate"), "{told}");
+    }
+}
+
+#[test]
+fn series_differ_without_colour_and_few_may_be_chosen() {
+    let study = fixture::one_class();
+    let few = FigureRequest { only: "rain:2,racksched:2,tracked", ..request("p99") };
+    let (svg, _) = drawn(&study, &few, "only");
+    assert!(svg.contains(">rain:2</text>") && svg.contains(">racksched:2,tracked</text>"), "{svg}");
+    assert!(!svg.contains(">rain:1</text>") && !svg.contains("the paper"), "{svg}");
+    let dashes: Vec<&str> =
+        svg.split("stroke-dasharray=").skip(1).filter_map(|of| of.split('"').nth(1)).collect();
+    assert!(dashes.len() >= 2, "{dashes:?}");
+    let typeface = Typeface::built_in();
+    let unknown = FigureRequest { only: "rain:2,rain:9", ..request("p99") };
+    let why = figure(&study, &unknown, &typeface).expect_err("no such series").to_string();
+    assert!(why.starts_with("--only rain:9: p99 has no such series; it has rain:1, rain:2"), "{why}");
+}
+
+/// A text of an SVG: its left and right end, its baseline, and what it says.
+struct PlacedText {
+    ends: [f64; 2],
+    y: f64,
+    says: String,
+}
+
+fn texts(svg: &str) -> Vec<PlacedText> {
+    let placed = |element: &str| {
+        let (attributes, says) = element.split_once('>').expect("a tag");
+        let attribute = |name: &str| attributes.split(&format!(" {name}=\"")).nth(1)?.split('"').next();
+        let number = |name: &str| attribute(name).and_then(|of| of.parse::<f64>().ok()).expect("a number");
+        let (x, width) = (number("x"), number("textLength"));
+        let left = match attribute("text-anchor") {
+            None => x,
+            Some("middle") => x - width / 2.0,
+            Some(_) => x - width,
+        };
+        let says = says.split('<').next().unwrap_or_default().to_owned();
+        PlacedText { ends: [left, left + width], y: number("y"), says }
+    };
+    svg.split("<text").skip(1).map(placed).collect()
+}
+
+#[test]
+fn no_text_leaves_its_figure_or_lies_over_another_however_narrow_it_is() {
+    let typeface = Typeface::built_in();
+    let mut long = of_one_rate();
+    long.panels[0].series[0].label = "rain:2,labels,target=50us with slices get=8,scan=24".to_owned();
+    for study in [fixture::one_class(), fixture::two_classes(), long] {
+        for name in figure_names(&study) {
+            for size in ["1.5in", "3.3in", "7in"] {
+                let wanted = FigureRequest { size: size.parse().expect("a size"), ..request(&name) };
+                let svg = figure(&study, &wanted, &typeface).unwrap_or_else(|why| panic!("{why}")).svg();
+                let width = size.trim_end_matches("in").parse::<f64>().expect("a number") * 72.0;
+                let texts = texts(&svg);
+                for (place, PlacedText { ends: [left, right], y, says }) in texts.iter().enumerate() {
+                    assert!(*left >= -0.1 && *right <= width + 0.1, "{name} {size}: {says}: {left} {right}");
+                    let is_over = |other: &&PlacedText| {
+                        (other.y - y).abs() < 3.0 && other.ends[0] < *right && other.ends[1] > *left
+                    };
+                    let over = texts[..place].iter().find(is_over).map(|other| &other.says);
+                    assert_eq!(over, None, "{name} {size}: under {says}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_is_drawn_in_each_figure_of_latencies() {
+    let typeface = Typeface::built_in();
+    let limit = FigureRequest { slo_ns: Some(1e9), linear: true, ..request("p99") };
+    let bars = figure(&of_one_rate(), &limit, &typeface).expect("a figure").svg();
+    assert!(bars.contains("dashed: SLO 1.00 s"), "{bars:.3000}");
+    let curves = figure(&fixture::one_class(), &limit, &typeface).expect("a figure").svg();
+    let texts = texts(&curves);
+    let y_of = |text: &str| texts.iter().find(|of| of.says.starts_with(text)).expect(text).y;
+    assert!(y_of("SLO 1.00 s") > y_of("p99 latency"), "below the caption, that is inside the frame");
+}
+
+#[test]
+fn what_makes_no_figure_is_said_in_one_line() {
+    let (study, typeface) = (fixture::one_class(), Typeface::built_in());
+    let refused =
+        |request: &FigureRequest<'_>| figure(&study, request, &typeface).expect_err("it is refused");
+    let unknown = refused(&request("p98"));
+    assert!(matches!(&unknown, FigureError::NoSuchFigure { known, .. } if known[0] == "p99"), "{unknown}");
+    let no_latency = refused(&FigureRequest { slo_ns: Some(1e5), ..request("slowdown_p99") });
+    let low = refused(&FigureRequest { size: "1.6in x 1in".parse().expect("a size"), ..request("p99") });
+    let mut empty = study.clone();
+    empty.panels.clear();
+    let nothing = figure(&empty, &request("p99"), &typeface).expect_err("there is none");
+    let font = Typeface::from_file(b"not a font".to_vec(), "--font a.ttf").expect_err("it is none");
+    let mut foreign = study.clone();
+    foreign.panels[0].series[0].label = "雨".to_owned();
+    let glyph = figure(&foreign, &request("p99"), &typeface).expect_err("no such glyph");
+    assert!(glyph.to_string().contains("Noto Sans has no glyph for 雨"), "{glyph}");
+    let mut thinned = study.clone();
+    thinned.panels[0].series[0].points.clear();
+    let pointless = FigureRequest { only: "rain:1", ..request("p99") };
+    let pointless = figure(&thinned, &pointless, &typeface).expect_err("an empty picture");
+    assert!(matches!(pointless, FigureError::NoPoints { .. }), "{pointless}");
+    for why in [unknown, no_latency, low.clone(), nothing, font, glyph, pointless] {
+        assert!(!why.to_string().contains('\n') && why.to_string().len() > 40, "{why}");
+    }
+    // What the message asks for suffices.
+    let asked = low.to_string().rsplit("--size ").next().expect("a size").to_owned();
+    let enough = FigureRequest { size: asked.parse().expect("a size"), ..request("p99") };
+    figure(&study, &enough, &typeface).unwrap_or_else(|why| panic!("{asked}: {why}"));
+}
+
+/// A font is a file from anywhere: one byte in it may be anything.
+#[test]
+fn a_damaged_font_is_refused_or_serves_and_ends_nothing() {
+    let (study, mut state) = (of_one_rate(), 1u64);
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut drawn = 0;
+    for _ in 0..DAMAGED_FONTS {
+        let mut font = notosans::REGULAR_TTF.to_vec();
+        for _ in 0..=draw(30) {
+            // The directory of tables is at the beginning.
+            let at = if draw(3) == 0 { draw(400) } else { draw(font.len()) };
+            font[at] = draw(256) as u8;
+        }
+        if draw(6) == 0 {
+            font.truncate(draw(font.len()));
+        }
+        let Ok(typeface) = Typeface::from_file(font, "--font damaged.ttf") else { continue };
+        let Ok(figure) = figure(&study, &request("p99"), &typeface) else { continue };
+        assert!(figure.svg().ends_with("</svg>\n"));
+        // Its reason is an error like another.
+        drop(figure.pdf());
+        drawn += 1;
+    }
+    assert!(drawn > 0, "some damage shows nowhere");
+}
+
+#[test]
+fn a_pdf_has_its_font_inside_and_goes_into_a_document_of_tex() {
+    let slo = FigureRequest { slo_ns: Some(1e5), ..request("p99") };
+    let (_, pdf) = drawn(&fixture::one_class(), &slo, "slo");
+    drawn(&of_one_rate(), &request("p99"), "bars");
+    drawn(&fixture::one_class(), &FigureRequest { linear: true, ..request("p99") }, "linear");
+    let names = figure_names(&fixture::one_class());
+    let percentiles = names.iter().rfind(|name| name.starts_with("percentiles-")).expect("such a figure");
+    drawn(&fixture::one_class(), &request(percentiles), "percentiles");
+    let folder = pdf.parent().expect("a folder");
+    let is_embedded = |fonts: &str| {
+        let font = fonts.lines().find(|line| line.contains("NotoSans")).expect("its font");
+        assert!(font.contains("CID TrueType") && !font.contains("Type 3"), "{font}");
+        let columns: Vec<&str> = font.split_whitespace().collect();
+        assert!(
+            columns.windows(3).any(|yes| yes == ["yes", "yes", "yes"]),
+            "embedded, a part, as text: {font}"
+        );
+    };
+    for file in ["slo.pdf", "bars.pdf"] {
+        if let Some(fonts) = said("pdffonts", &[file], folder) {
+            is_embedded(&fonts);
+        }
+    }
+    if let Some(text) = said("pdftotext", &["-layout", "slo.pdf", "-"], folder) {
+        assert!(text.contains("offered rate, kRPS") && text.contains("SLO 100 µs"), "{text}");
+    }
+    let document = "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n\
+                    A figure: \\includegraphics{slo}\n\\end{document}\n";
+    fs::write(folder.join("paper.tex"), document).expect("written");
+    let tex = ["-interaction=nonstopmode", "-halt-on-error", "paper.tex"];
+    if let Some(log) = said("pdflatex", &tex, folder) {
+        assert!(!log.contains("PDF inclusion") && !log.contains("Overfull"), "{log}");
+        if let Some(fonts) = said("pdffonts", &["paper.pdf"], folder) {
+            is_embedded(&fonts);
+        }
+    }
+}
+
+#[test]
+fn several_studies_share_a_page_and_no_id() {
+    let page = page_of(&[fixture::one_class(), fixture::two_classes()], Some(1e5));
+    let mut ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|of| of.split('"').next()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "an id stands twice");
+    for link in page.split(" href=\"#").skip(1).filter_map(|of| of.split('"').next()) {
+        assert!(ids.contains(&link), "{link} leads nowhere");
+    }
+    assert!(page.contains("2 studies: rain-6b, rain-7") && page.contains(">SLO 100 µs</text>"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("figures");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("several.html"), page).expect("written");
+    fs::write(folder.join("one.html"), page_of(&[fixture::one_class()], None)).expect("written");
+}
