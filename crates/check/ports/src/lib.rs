@@ -47,9 +47,11 @@ fn unchosen() -> Range<u16> {
 fn hold(port: u16) -> Option<(TcpListener, SocketAddr)> {
     let holder = TcpListener::bind((HOLDERS, port)).ok()?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    TcpListener::bind(address).ok()?;
-    UdpSocket::bind(address).ok()?;
-    Some((holder, address))
+    is_unused(address).then_some((holder, address))
+}
+
+fn is_unused(address: SocketAddr) -> bool {
+    TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
 }
 
 #[cfg(test)]
@@ -71,15 +73,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_for_datagrams_or_connections_is_passed_over_and_what_is_free_can_be_used() {
-        let ports = [(); 2].map(|()| free_address());
-        let (tcp, udp) =
-            (TcpListener::bind(ports[0]).expect("free"), UdpSocket::bind(ports[1]).expect("free"));
-        HELD.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| {
-            held.local_addr().is_ok_and(|held| ports.iter().all(|port| port.port() != held.port()))
-        });
-        assert!(ports.iter().all(|port| hold(port.port()).is_none()));
+    fn what_is_used_for_connections_or_datagrams_is_not_unused() {
+        // Both stay held: no other test gets them meanwhile.
+        let (first, second) = (free_address(), free_address());
+        let tcp = TcpListener::bind(first).expect("free");
+        let udp = UdpSocket::bind(second).expect("free");
+        assert!(!is_unused(first) && !is_unused(second));
         drop((tcp, udp));
-        assert!(ports.iter().all(|port| hold(port.port()).is_some()));
+        assert!(is_unused(first) && is_unused(second));
+    }
+
+    #[test]
+    fn what_is_held_is_not_held_again() {
+        let address = free_address();
+        assert!(is_unused(address) && hold(address.port()).is_none());
     }
 }
