@@ -228,6 +228,8 @@ fn another_crate_can_depend_on_the_library_as_the_manual_says() {
     let package = "[package]\nname = \"another\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n";
     std::fs::write(folder.join("Cargo.toml"), package.to_owned() + &dependency).unwrap();
     let manifest = folder.join("Cargo.toml");
+    // Downloads what the lock file names. Offline, cargo takes these versions and looks for no later ones.
+    metadata("Cargo.toml");
     let tree = cargo(&["tree", "--offline", "--prefix=none", "--manifest-path", manifest.to_str().unwrap()]);
     assert!(tree.lines().any(|line| line.starts_with("sluice-net v")), "{tree}");
 }
