@@ -18,6 +18,8 @@ pub(crate) struct Client {
     /// The client's oldest outstanding sequence number.
     pub(crate) floor: Serial,
     pub(crate) fate: Fate,
+    /// Whether another spine's controller has granted the client since it last called here.
+    pub(crate) is_elsewhere: bool,
     /// The write of the client's row that is under way.
     pub(crate) writing: Option<Writing>,
 }
@@ -49,6 +51,7 @@ impl Client {
             at: hello.at,
             floor: hello.floor,
             fate: Fate::Stays,
+            is_elsewhere: false,
             writing: None,
         }
     }
@@ -62,6 +65,7 @@ impl Client {
             at: row.at,
             floor: Serial(0),
             fate: Fate::Stays,
+            is_elsewhere: false,
             writing: None,
         }
     }

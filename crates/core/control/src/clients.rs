@@ -74,6 +74,15 @@ impl Controller {
         self.settle_client(ClientId(index), out);
     }
 
+    /// Another spine's controller has granted the client of this incarnation. Its row stays here until its
+    /// lease ends, for tasks that are under way.
+    pub(crate) fn client_is_elsewhere(&mut self, incarnation: Incarnation) {
+        let found = self.clients.iter_mut().find(|(_, client)| client.row.incarnation == incarnation);
+        if let Some((_, client)) = found {
+            client.is_elsewhere = true;
+        }
+    }
+
     /// A client's row was written or cleared.
     pub(crate) fn client_written(&mut self, id: ClientId, out: &mut Vec<Action>) {
         let Some(client) = self.clients.get_mut(id.0) else { return };
@@ -154,6 +163,7 @@ impl Controller {
         }
         out.push(Action::Note(match client.fate {
             Fate::Leaves => Note::ClientLeft { name, client: id },
+            Fate::Stays | Fate::Dies if client.is_elsewhere => Note::ClientMoved { name, client: id },
             Fate::Stays | Fate::Dies => Note::ClientDied { name, client: id },
         }));
     }
@@ -186,6 +196,7 @@ impl Controller {
             return Some(wait(Waiting::Leaving, SOON));
         }
         client.registration.renewed = now;
+        client.is_elsewhere = false;
         client.at = hello.at;
         client.floor = hello.floor;
         if client.is_settled() && !unknowing {

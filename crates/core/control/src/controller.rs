@@ -140,6 +140,7 @@ impl Controller {
             Event::ClientLeave { call, name, incarnation } => {
                 self.client_leave(call, &name, incarnation, out);
             }
+            Event::ClientElsewhere(incarnation) => self.client_is_elsewhere(incarnation),
             Event::ServerHello { call, hello } => self.server_hello(now, call, &hello, out),
             Event::ServerLeave { call, name, life } => self.server_leave(call, &name, life, out),
             Event::MoveWorker { call, name, slice } => self.move_worker(now, call, &name, &slice, out),

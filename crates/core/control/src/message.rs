@@ -111,6 +111,8 @@ pub enum Event {
         name: String,
         incarnation: Incarnation,
     },
+    /// Another spine's controller has granted this client, which may be registered here too.
+    ClientElsewhere(Incarnation),
     /// A server registers or renews.
     ServerHello {
         /// To be answered with [`Answer::Server`], `Wait` or `Refused`.

@@ -70,6 +70,12 @@ pub enum Note {
         name: String,
         client: ClientId,
     },
+    /// A client's lease ended at this spine after another spine's controller had granted the client.
+    ClientMoved {
+        /// The client's name; empty if it was never learnt.
+        name: String,
+        client: ClientId,
+    },
     /// A server registered: waiting tasks are written into its memory.
     ServerJoined {
         /// The server's name; empty if it was never learnt.
@@ -176,6 +182,9 @@ impl fmt::Display for Note {
             Self::ClientLeft { name, client } => write!(f, "client {} left", shown(name, client.0)),
             Self::ClientDied { name, client } => {
                 write!(f, "client {} died: lease ended", shown(name, client.0))
+            }
+            Self::ClientMoved { name, client } => {
+                write!(f, "client {} is at another spine", shown(name, client.0))
             }
             Self::ServerJoined { name, server, rings, bytes } => {
                 let (name, mib) = (shown(name, server.0), *bytes as f64 / f64::from(1 << 20));

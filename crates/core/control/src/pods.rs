@@ -33,7 +33,7 @@ pub struct Pods {
     /// Whether each spine has a leaf; `None` until its tables were read.
     serves: Vec<Option<bool>>,
     /// For each spine the clients that stood in its tables when they were read.
-    found: Vec<Vec<Incarnation>>,
+    found: Vec<BTreeSet<Incarnation>>,
     lease: Nanos,
     /// Until this time a spine that was not found yet may still be found.
     found_by: Nanos,
@@ -73,7 +73,7 @@ impl Pods {
     /// Pods with these racks below each spine, by the names of their leaves.
     pub fn new(racks: Vec<Vec<String>>, lease: Nanos, now: Nanos) -> Self {
         let (lives, serves) = racks.iter().map(|_| (None, None)).unzip();
-        let found = racks.iter().map(|_| Vec::new()).collect();
+        let found = racks.iter().map(|_| BTreeSet::new()).collect();
         let (seats, moved) = (BTreeMap::new(), BTreeSet::new());
         Self { racks, lives, serves, found, lease, found_by: now + lease, seats, moved }
     }
@@ -128,7 +128,7 @@ impl Pods {
 
     /// A spine's tables were just read, and hold these clients.
     pub fn found(&mut self, spine: usize, clients: Vec<Incarnation>) {
-        self.found[spine] = clients;
+        self.found[spine] = clients.into_iter().collect();
     }
 
     /// Where a client registers that calls as one of spine `home`. If that spine has no leaf, the client
@@ -175,6 +175,24 @@ impl Pods {
         if before.is_none_or(|before| before.at != at) {
             self.moved.insert(name.to_string());
         }
+    }
+
+    /// A client was granted a registration at a spine, as [`Pods::granted`]. Returns the other spines where it
+    /// may be registered too, each once: their controllers get [`Event::ClientElsewhere`].
+    ///
+    /// [`Event::ClientElsewhere`]: crate::Event::ClientElsewhere
+    pub fn client_granted(
+        &mut self,
+        now: Nanos,
+        hello: &ClientHello,
+        spine: usize,
+        key: Key,
+    ) -> BTreeSet<usize> {
+        let before = self.seat(&hello.name);
+        self.granted(now, &hello.name, spine, key);
+        let others = self.found.iter_mut().enumerate().filter(|(other, _)| *other != spine);
+        let stands = others.filter_map(|(other, found)| found.remove(&hello.incarnation).then_some(other));
+        stands.chain(before.filter(|before| *before != spine)).collect()
     }
 
     /// A host has left.

@@ -50,6 +50,7 @@ events! {
     ClientJoined: INFO, Own, "client-joined", "Controller: a client is registered.";
     ClientLeft: INFO, Own, "client-left", "Controller: a client has left.";
     ClientDied: INFO, Own, "client-died", "Controller: a client's lease ended without a renewal.";
+    ClientMoved: INFO, Own, "client-moved", "Controller above spines: a client is at another spine only.";
     ServerJoined: INFO, Own, "server-joined", "Controller: waiting tasks are written into a server's memory.";
     ServerLeft: INFO, Own, "server-left", "Controller: a server said that it leaves, and has left.";
     ServerDied: INFO, Own, "server-died", "Controller: a server's lease ended without a renewal.";

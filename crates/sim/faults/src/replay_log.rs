@@ -472,6 +472,7 @@ pub(super) fn party_and_text(told: &Told) -> (Party, String) {
         Told::WorkerLeave { name, .. } | Told::ClientLeave { name, .. } | Told::ServerLeave { name, .. } => {
             (named(name), "leaves".to_owned())
         }
+        Told::ClientElsewhere(_) => (Party::Rack, "one of its clients is at another spine".to_owned()),
         Told::ServerHello { hello, .. } => {
             (named(&hello.name), format!("registers: {}, {} rings", hello.qpn, hello.rings.len()))
         }

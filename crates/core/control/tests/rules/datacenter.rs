@@ -9,11 +9,12 @@
 use std::collections::BTreeMap;
 
 use crate::rack::switch::{Switch, config};
-use crate::rack::{RENEW, Rack, address, client, plan, worker};
+use crate::rack::{LEASE, RENEW, Rack, address, client, plan, worker};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 use sluice_control::{
-    Answer, ClientGrant, ClientHello, LeafAction, LeafLine, Plan, PodRoute, Pods, Tier, WorkerHello,
+    Answer, ClientGrant, ClientHello, Event, LeafAction, LeafLine, Note, Plan, PodRoute, Pods, Tier,
+    WorkerHello,
 };
 use sluice_switch::Config;
 use sluice_switch::horus::{FabricReading, Horus, Spine};
@@ -76,6 +77,8 @@ struct ClientPlace {
     calls: usize,
     /// The spine whose controller granted it last, with the grant.
     granted: Option<(usize, ClientGrant)>,
+    /// When it was granted last.
+    granted_at: Nanos,
 }
 
 impl SpinePlace {
@@ -137,7 +140,7 @@ impl Datacenter {
         let spines: Vec<_> = (0..SPINES).map(spine).collect();
         let client = |home: usize| {
             let hello = client(&format!("c/{home}"), 50 + home as u64);
-            ClientPlace { home, hello, calls: home, granted: None }
+            ClientPlace { home, hello, calls: home, granted: None, granted_at: Nanos(0) }
         };
         let mut datacenter = Self {
             now: spines[0].rack.now,
@@ -174,6 +177,7 @@ impl Datacenter {
             for spine in &mut self.spines {
                 if self.pods.is_some() { spine.rack.run(STEP) } else { spine.rack.now = self.now }
             }
+            self.check_lost_clients();
         }
     }
 
@@ -400,7 +404,7 @@ impl Datacenter {
             if self.is_lost() {
                 continue;
             }
-            let ClientPlace { home, hello, calls, granted } = &mut self.clients[client];
+            let ClientPlace { home, hello, calls, granted, granted_at } = &mut self.clients[client];
             let Some(pods) = &mut self.pods else {
                 *calls = (*calls + 1) % SPINES;
                 continue;
@@ -428,14 +432,33 @@ impl Datacenter {
             let call = spine.client_hello(hello);
             spine.flush();
             if let Some(Answer::Client(grant)) = spine.answers.get(&call) {
-                pods.granted(self.now, &hello.name, to, grant.key);
-                *granted = Some((to, (**grant).clone()));
+                (*granted, *granted_at) = (Some((to, (**grant).clone())), self.now);
+                let others = pods.client_granted(self.now, hello, to, grant.key);
                 // A client that another spine's controller answered asks at its own spine next.
                 *calls = *home;
+                for other in others {
+                    self.spines[other].rack.feed(Event::ClientElsewhere(hello.incarnation));
+                }
             } else if let Some(from) = from {
                 let from = &mut self.spines[from].rack;
                 from.client_hello(hello);
                 from.flush();
+            }
+        }
+    }
+
+    /// A client that was granted at one spine within the last lease is not said to be dead at another.
+    fn check_lost_clients(&mut self) {
+        for (at, spine) in self.spines.iter_mut().enumerate() {
+            for note in core::mem::take(&mut spine.rack.notes) {
+                let Note::ClientDied { name, .. } = note else { continue };
+                let lives = |client: &&ClientPlace| {
+                    let is_elsewhere = client.granted.as_ref().is_some_and(|(spine, _)| *spine != at);
+                    is_elsewhere && self.now.since(client.granted_at) < LEASE
+                };
+                let named = |client: &&ClientPlace| name.is_empty() || client.hello.name == name;
+                let client = self.clients.iter().filter(named).find(lives);
+                assert!(client.is_none(), "spine {at}: {name} died, and is at another spine");
             }
         }
     }

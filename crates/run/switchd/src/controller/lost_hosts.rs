@@ -32,7 +32,9 @@ impl LostHosts {
             Note::WorkerJoined { name, worker, .. } | Note::WorkerLeft { name, worker } => {
                 self.forget(HostKind::Worker, name, worker.0);
             }
-            Note::ClientJoined { name, client } | Note::ClientLeft { name, client } => {
+            Note::ClientJoined { name, client }
+            | Note::ClientLeft { name, client }
+            | Note::ClientMoved { name, client } => {
                 self.forget(HostKind::Client, name, client.0);
             }
             Note::ServerJoined { name, server, .. } | Note::ServerLeft { name, server } => {

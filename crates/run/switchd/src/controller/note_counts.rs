@@ -10,7 +10,7 @@ use sluice_metrics::{MetricFamily, MetricSample};
 use super::note_events::event;
 
 /// The events that notes are.
-const KINDS: [LogEvent; 26] = [
+const KINDS: [LogEvent; 27] = [
     LogEvent::WorkerJoined,
     LogEvent::WorkerDied,
     LogEvent::WorkerLeft,
@@ -20,6 +20,7 @@ const KINDS: [LogEvent; 26] = [
     LogEvent::ClientJoined,
     LogEvent::ClientLeft,
     LogEvent::ClientDied,
+    LogEvent::ClientMoved,
     LogEvent::ServerJoined,
     LogEvent::ServerLeft,
     LogEvent::ServerDied,

@@ -15,6 +15,7 @@ pub(super) const fn event(note: &Note) -> LogEvent {
         Note::ClientJoined { .. } => LogEvent::ClientJoined,
         Note::ClientLeft { .. } => LogEvent::ClientLeft,
         Note::ClientDied { .. } => LogEvent::ClientDied,
+        Note::ClientMoved { .. } => LogEvent::ClientMoved,
         Note::ServerJoined { .. } => LogEvent::ServerJoined,
         Note::ServerLeft { .. } => LogEvent::ServerLeft,
         Note::ServerDied { .. } => LogEvent::ServerDied,
@@ -75,7 +76,8 @@ impl<'n> NoteSubject<'n> {
             }
             Note::ClientJoined { name, client }
             | Note::ClientLeft { name, client }
-            | Note::ClientDied { name, client } => {
+            | Note::ClientDied { name, client }
+            | Note::ClientMoved { name, client } => {
                 Self { host: named(name), client: Some(client.0.into()), ..none }
             }
             Note::ServerJoined { name, server, .. }

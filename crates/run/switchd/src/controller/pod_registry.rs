@@ -80,16 +80,19 @@ impl PodRegistry {
         }
     }
 
+    /// Renews a leaf's pool. If the pool moves to another spine, it leaves the old one.
     pub(super) async fn renew_leaf(&self, hello: WorkerHello) -> Result<Answer, Status> {
-        let route = self.pods().of_leaf(self.clock.now(), &hello);
-        let (name, life) = (hello.name.clone(), hello.life);
-        let renew = move |call| Event::WorkerHello { call, hello };
-        let (answer, left) = match route {
-            Ok(route) => self.renew(route, &name, renew).await?,
+        let route = match self.pods().of_leaf(self.clock.now(), &hello) {
+            Ok(route) => route,
             Err(answer) => return Ok(answer),
         };
-        if let Some(left) = left {
-            self.spines[left].tell(move |call| Event::WorkerLeave { call, name, life });
+        let (name, life) = (hello.name.clone(), hello.life);
+        let (answer, at) = self.renew(route, move |call| Event::WorkerHello { call, hello }).await?;
+        if let Answer::Worker(grant) = &answer {
+            self.change(|pods| pods.granted(self.clock.now(), &name, at, grant.key));
+            if let Some(left) = route.from.filter(|from| *from != at) {
+                self.spines[left].tell(move |call| Event::WorkerLeave { call, name, life });
+            }
         }
         Ok(answer)
     }
@@ -97,13 +100,19 @@ impl PodRegistry {
     /// Renews a client. If the client moves to another spine, its old registration stays until the lease
     /// ends, for packets that are still under way.
     pub(super) async fn renew_client(&self, home: usize, hello: ClientHello) -> Result<Answer, Status> {
-        let route = self.pods().of_client(self.clock.now(), &hello, home);
-        let name = hello.name.clone();
-        let renew = move |call| Event::ClientHello { call, hello };
-        match route {
-            Ok(route) => Ok(self.renew(route, &name, renew).await?.0),
-            Err(answer) => Ok(answer),
+        let route = match self.pods().of_client(self.clock.now(), &hello, home) {
+            Ok(route) => route,
+            Err(answer) => return Ok(answer),
+        };
+        let said = hello.clone();
+        let (answer, at) = self.renew(route, move |call| Event::ClientHello { call, hello: said }).await?;
+        if let Answer::Client(grant) = &answer {
+            let others = self.change(|pods| pods.client_granted(self.clock.now(), &hello, at, grant.key));
+            for other in others {
+                self.spines[other].tell(move |_| Event::ClientElsewhere(hello.incarnation));
+            }
         }
+        Ok(answer)
     }
 
     pub(super) async fn leave_leaf(&self, home: usize, name: String, life: u64) -> Result<Answer, Status> {
@@ -127,36 +136,18 @@ impl PodRegistry {
         Some(&self.spines[spine])
     }
 
-    /// Renews a host. A host stays registered at its spine until another one accepts it; then it leaves the
-    /// old one.
+    /// Renews a host; returns the spine that answered last. A host stays registered at its spine until another
+    /// one accepts it.
     async fn renew(
         &self,
         PodRoute { to, from }: PodRoute,
-        name: &str,
         renew: impl FnOnce(CallId) -> Event + Clone + Send + 'static,
-    ) -> Result<(Answer, Option<usize>), Status> {
-        let answer = self.renew_at(to, name, renew.clone()).await?;
+    ) -> Result<(Answer, usize), Status> {
+        let answer = self.spines[to].call(renew.clone()).await?;
         match (from, &answer) {
-            (Some(from), Answer::Wait { .. }) => Ok((self.renew_at(from, name, renew).await?, None)),
-            (Some(from), Answer::Worker(_) | Answer::Client(_)) => Ok((answer, Some(from))),
-            _ => Ok((answer, None)),
+            (Some(from), Answer::Wait { .. }) => Ok((self.spines[from].call(renew).await?, from)),
+            _ => Ok((answer, to)),
         }
-    }
-
-    async fn renew_at(
-        &self,
-        spine: usize,
-        name: &str,
-        renew: impl FnOnce(CallId) -> Event + Send + 'static,
-    ) -> Result<Answer, Status> {
-        let answer = self.spines[spine].call(renew).await?;
-        let key = match &answer {
-            Answer::Worker(grant) => grant.key,
-            Answer::Client(grant) => grant.key,
-            _ => return Ok(answer),
-        };
-        self.change(|pods| pods.granted(self.clock.now(), name, spine, key));
-        Ok(answer)
     }
 
     async fn leave(
@@ -174,13 +165,14 @@ impl PodRegistry {
     }
 
     /// Changes where hosts are, and stores what has changed.
-    fn change(&self, change: impl FnOnce(&mut Pods)) {
+    fn change<T>(&self, change: impl FnOnce(&mut Pods) -> T) -> T {
         let mut pods = self.pods();
-        change(&mut pods);
+        let changed = change(&mut pods);
         let moves = pods.take_moves();
         if let Some(etcd) = &self.etcd {
             etcd.store(moves);
         }
+        changed
     }
 
     fn pods(&self) -> MutexGuard<'_, Pods> {

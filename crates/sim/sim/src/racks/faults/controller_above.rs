@@ -158,9 +158,11 @@ impl ControllerAbove {
         let event = |call| Event::ClientHello { call, hello: hello.clone() };
         // The registration that it leaves behind stays until its lease ends, for tasks that are still under
         // way there.
-        let Some((Answer::Client(grant), _)) = self.register(datacenter, route, &hello.name, event) else {
-            return;
-        };
+        let Some((Answer::Client(grant), at)) = self.register(datacenter, route, event) else { return };
+        let Some(PodMachines { pods, .. }) = &mut self.machine else { return };
+        for other in pods.client_granted(datacenter.world.now, &hello, at, grant.key) {
+            self.call(datacenter, other, |_| Event::ClientElsewhere(hello.incarnation));
+        }
         if !is_lost(&mut self.dice, datacenter) {
             self.clients[client] = SpineClient { calls: home, held: Some((grant.client, grant.key)) };
             datacenter.grant_client(client, grant.registration);
@@ -175,11 +177,12 @@ impl ControllerAbove {
     ) -> Option<WorkerRegistration> {
         let route = self.machine.as_ref()?.pods.of_leaf(datacenter.world.now, hello).ok()?;
         let event = |call| Event::WorkerHello { call, hello: hello.clone() };
-        let (answer, left) = self.register(datacenter, route, &hello.name, event)?;
-        if let Some(left) = left {
+        let (Answer::Worker(grant), at) = self.register(datacenter, route, event)? else { return None };
+        self.machine.as_mut()?.pods.granted(datacenter.world.now, &hello.name, at, grant.key);
+        if let Some(left) = route.from.filter(|from| *from != at) {
             self.leave(datacenter, left, hello);
         }
-        if let Answer::Worker(grant) = answer { Some(grant.registration) } else { None }
+        Some(grant.registration)
     }
 
     /// The last worker of a leaf's pool has left.
@@ -207,38 +210,20 @@ impl ControllerAbove {
         self.call(datacenter, spine, |call| Event::WorkerLeave { call, name, life });
     }
 
-    /// Registers a host. A host that changes its spine stays registered at the old one until the new one
-    /// has granted it; then it leaves the old one.
+    /// Registers a host; returns the spine that answered. A host that changes its spine stays registered at
+    /// the old one until the new one has granted it.
     fn register<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         PodRoute { to, from }: PodRoute,
-        name: &str,
         event: impl Fn(CallId) -> Event,
-    ) -> Option<(Answer, Option<usize>)> {
-        let answer = self.register_at(datacenter, to, name, &event);
-        match (from, &answer) {
-            (Some(_), Some(Answer::Worker(_) | Answer::Client(_))) => Some((answer?, from)),
-            (Some(from), _) => Some((self.register_at(datacenter, from, name, &event)?, None)),
-            (None, _) => Some((answer?, None)),
+    ) -> Option<(Answer, usize)> {
+        let answer = self.call(datacenter, to, &event);
+        match (from, answer) {
+            (_, Some(answer @ (Answer::Worker(_) | Answer::Client(_)))) => Some((answer, to)),
+            (Some(from), _) => Some((self.call(datacenter, from, event)?, from)),
+            (None, answer) => Some((answer?, to)),
         }
-    }
-
-    fn register_at<O: TaskObserver>(
-        &mut self,
-        datacenter: &mut SimulatedRacks<O>,
-        spine: usize,
-        name: &str,
-        event: impl Fn(CallId) -> Event,
-    ) -> Option<Answer> {
-        let answer = self.call(datacenter, spine, event)?;
-        let key = match &answer {
-            Answer::Worker(grant) => grant.key,
-            Answer::Client(grant) => grant.key,
-            _ => return Some(answer),
-        };
-        self.machine.as_mut()?.pods.granted(datacenter.world.now, name, spine, key);
-        Some(answer)
     }
 
     /// Passes a call to a controller; returns the answer if it comes at once.
