@@ -10,8 +10,10 @@ mod ways;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::iter;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -38,24 +40,34 @@ fn every_command_is_run_or_somebody_says_why_not() {
 
 #[test]
 fn every_command_that_ends_runs_to_its_end() {
-    let mut failed = Vec::new();
-    for line in all_lines() {
-        let Some(Way::Alone(codes)) = way(&line) else { continue };
-        let folder = folder();
-        let args = with_short_plan(&line, arguments(&line));
-        run_what_is_named(folder.path(), &line);
-        let output = sluice(folder.path(), &words(&args));
-        if !output.status.code().is_some_and(|code| codes.contains(&code)) {
-            let said = stderr(&output);
-            failed.push(format!(
-                "{}\n  run as: {}\n  {}: {said}",
-                line.told(),
-                args.join(" "),
-                output.status
-            ));
-        }
-    }
+    let lines = all_lines().into_iter();
+    let alone = lines.filter_map(|line| match way(&line) {
+        Some(Way::Alone(codes)) => Some((line, codes)),
+        _ => None,
+    });
+    let left = Mutex::new(alone.collect::<Vec<_>>());
+    let next = || left.lock().expect("nobody panics with it").pop();
+    let failed = thread::scope(|scope| {
+        // Many of them use one core: two go on at once.
+        let run = || iter::from_fn(next).filter_map(failure).collect::<Vec<String>>();
+        let halves = [(); 2].map(|()| scope.spawn(run));
+        halves.map(|half| half.join().expect("it ends")).concat()
+    });
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What is wrong with a command that must exit with one of these codes.
+fn failure((line, codes): (Line, &[i32])) -> Option<String> {
+    let folder = folder();
+    let args = with_short_plan(&line, arguments(&line));
+    run_what_is_named(folder.path(), &line);
+    let output = sluice(folder.path(), &words(&args));
+    let is_well = output.status.code().is_some_and(|code| codes.contains(&code));
+    let told = || {
+        let (status, said) = (output.status, stderr(&output));
+        format!("{}\n  run as: {}\n  {status}: {said}", line.told(), args.join(" "))
+    };
+    (!is_well).then(told)
 }
 
 #[test]
@@ -154,7 +166,7 @@ fn exit_codes_are_one_table() {
 /// Every `sluice` line of pages and help texts, and lines that start the example service or client.
 fn all_lines() -> Vec<Line> {
     let examples = EXAMPLE_NAMES.map(|name| format!("{EXAMPLES}{name}"));
-    let programs = || std::iter::once("sluice").chain(examples.iter().map(String::as_str));
+    let programs = || iter::once("sluice").chain(examples.iter().map(String::as_str));
     let blocks = pages().into_iter().flat_map(|(page, text)| {
         programs().flat_map(|program| in_blocks(&page, &text, program)).collect::<Vec<_>>()
     });
