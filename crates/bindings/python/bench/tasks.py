@@ -26,6 +26,8 @@ TASKS = int(os.environ.get("SLUICE_BENCH_TASKS", "30000"))
 AT_ONCE = 200
 ROUNDS = int(os.environ.get("SLUICE_BENCH_ROUNDS", "5"))
 TASK = b"stressed"
+#: The services in both languages serve all its types.
+PLAN = racks.CASES / "rack.toml"
 
 
 async def gathered(client: sluice.Client) -> None:
@@ -107,7 +109,7 @@ def worker_s(pid: int) -> float:
 
 def service(folder: Path, start: Callable[[racks.Rack], int]) -> float:
     """Processor time of a worker a task, in nanoseconds."""
-    with racks.Rack(folder, racks.PLAN, workers=0) as rack:
+    with racks.Rack(folder, PLAN, workers=0) as rack:
         pid = start(rack)
         with rack.client() as client:
             racks.wait_until(lambda: racks.serves(client), "a worker serves")
@@ -130,7 +132,7 @@ def main(built: Path, folder: Path) -> None:
     def python_worker(rack: racks.Rack) -> int:
         return rack.start_worker().pid
 
-    with racks.Rack(folder, racks.PLAN, workers=0) as rack:
+    with racks.Rack(folder, PLAN, workers=0) as rack:
         rust_worker(rack)
         by_way = clients(rack, built)
     of_rust, of_python = (service(folder, start) for start in (rust_worker, python_worker))
