@@ -58,12 +58,14 @@ impl KvRack {
         self.workers.push(Running(store.stderr(Stdio::null()).spawn().expect("it starts")));
     }
 
+    /// Waits until so many workers take tasks.
     pub(crate) fn wait_for_workers(&self, count: usize) {
         let until = Instant::now() + PATIENCE;
         loop {
             let asked = sluice(self.folder.path(), &["status", "--json", "--controller", &self.controller]);
             let said: Value = serde_json::from_slice(&asked.stdout).unwrap_or_default();
-            if said["workers"].as_array().map_or(0, Vec::len) == count {
+            let workers = said["workers"].as_array().into_iter().flatten();
+            if workers.filter(|worker| worker["phase"] == "open").count() == count {
                 return;
             }
             assert!(Instant::now() < until, "{said}");
@@ -116,6 +118,18 @@ pub(crate) fn exchange(at: &str, bytes: &[u8]) -> String {
     let mut came = Vec::new();
     stream.read_to_end(&mut came).expect("it ends");
     String::from_utf8_lossy(&came).into_owned()
+}
+
+/// Sends the same again until the answer is so: a busy machine may let a short deadline pass.
+pub(crate) fn exchange_until(at: &str, bytes: &[u8], is_so: impl Fn(&str) -> bool) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let came = exchange(at, bytes);
+        if is_so(&came) {
+            return;
+        }
+        assert!(Instant::now() < until, "{}: {came}", bytes.escape_ascii());
+    }
 }
 
 /// Sends all, and returns all that comes until the other end closes.
