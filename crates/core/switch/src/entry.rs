@@ -66,7 +66,7 @@ impl Default for WaitingTask {
 }
 
 impl WaitingTask {
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn of(submit: &Submit, arrived: Nanos, kept: Kept) -> Self {
         Self {
             incarnation_low: submit.task.incarnation.low(),
@@ -163,7 +163,7 @@ impl Times {
     const STEPPED: u32 = 1 << (Self::AGE_BITS - 1);
     const STEP_SHIFT: u32 = 11;
 
-    #[inline]
+    #[inline(always)]
     const fn of(arrived: Nanos, age: Age) -> Self {
         let age = if age.0 < Self::STEPPED { age.0 } else { Self::stepped(age) };
         Self((arrived.0 >> Self::TICK_SHIFT) << Self::AGE_BITS | age as u64)

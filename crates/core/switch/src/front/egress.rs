@@ -2,7 +2,7 @@
 
 use sluice_wire::tables::WorkerRow;
 use sluice_wire::{
-    Answer, Counters, Dispatch, Empty, Endpoint, Epoch, Nanos, Nonce, Notice, Packet, Payload, Place, Reject,
+    Answer, Counters, Dispatch, Empty, Endpoint, Epoch, Nanos, Nonce, Notice, Packet, Place, Reject,
     RejectReason, Reply, Serial, SliceId, SliceLoad, Submit, WorkerId,
 };
 
@@ -71,7 +71,7 @@ impl Front {
         let to = *to.unwrap_or(&NOWHERE);
         let (sent, seen) = self.number(pass, granted);
         let client_at = self.tables.client(submit.client).map(|row| &row.at);
-        let packet = Packet::Dispatch(Dispatch {
+        let dispatch = Dispatch {
             epoch: self.config.epoch,
             worker: granted.worker,
             generation: granted.generation,
@@ -88,15 +88,10 @@ impl Front {
             occupancy: if queued.occupancy < u16::MAX.into() { queued.occupancy as u16 } else { u16::MAX },
             budget: submit.budget.after(queued.wait),
             age: submit.age.plus(queued.wait),
-            payload: Payload::EMPTY,
+            payload: submit.payload,
             place,
-        });
-        let mut verdict = Verdict::Send { to, packet };
-        // The payload is set last, so that the compiler copies it straight to its place, and once.
-        if let Verdict::Send { packet: Packet::Dispatch(dispatch), .. } = &mut verdict {
-            dispatch.payload = submit.payload;
-        }
-        verdict
+        };
+        Verdict::Send { to, packet: Packet::Dispatch(dispatch) }
     }
 
     /// Sends the task to a worker of the slice that did not send a token, or whose token was only counted.

@@ -59,25 +59,26 @@ impl<S: Scheduler> Program for S {
 #[inline(always)]
 fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdict {
     let pass = &mut Pass::begin(S::NAME);
-    match arrival {
+    // By reference: a read right behind a copy of the packet waits until the copy is written.
+    match &arrival {
         Arrival::Wire { from, packet: Packet::Token(token), .. } => {
-            match program.front_mut().admit_token(pass, from, &token) {
+            match program.front_mut().admit_token(pass, *from, token) {
                 Ok((slice, granted)) => program.token(pass, now, slice, granted, token.rank),
                 Err(verdict) => verdict,
             }
         }
         Arrival::Wire { from, packet: Packet::Submit(submit), room } => {
-            match program.front_mut().admit_task(pass, from, &submit, room) {
-                Ok(()) => program.task(pass, now, Entering { submit: &submit, arrived: now, memo: None }),
+            match program.front_mut().admit_task(pass, *from, submit, *room) {
+                Ok(()) => program.task(pass, now, Entering { submit, arrived: now, memo: None }),
                 Err(verdict) => verdict,
             }
         }
-        Arrival::Wire { from, packet: Packet::Reply(reply), .. } => program.reply(pass, from, &reply),
+        Arrival::Wire { from, packet: Packet::Reply(reply), .. } => program.reply(pass, *from, reply),
         Arrival::Round(Circulating { cargo: Cargo::Task(submit), arrived, memo }) => {
             program.front_mut().rounds.end();
-            program.task(pass, now, Entering { submit: &submit, arrived, memo: Some(memo) })
+            program.task(pass, now, Entering { submit, arrived: *arrived, memo: Some(*memo) })
         }
-        seldom => arrive_seldom(program, pass, now, seldom),
+        _ => arrive_seldom(program, pass, now, arrival),
     }
 }
 
