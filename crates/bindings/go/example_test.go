@@ -28,7 +28,7 @@ func ExampleConnect() {
 	}
 	defer client.Close()
 
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	reply, err := client.Submit(ctx, 9, []byte("stressed"))
 	if err != nil {

@@ -56,11 +56,9 @@ func conformanceService() map[Type]Handler {
 		14: func(*Task) ([]byte, error) { return []byte(strconv.Itoa(os.Getpid())), nil },
 		102: func(task *Task) ([]byte, error) {
 			fmt.Fprintln(os.Stderr, "it runs")
-			time.Sleep(200 * time.Millisecond)
-			if string(task.Bytes) == "on" {
-				time.Sleep(time.Hour)
-			}
-			return nil, nil
+			ms, err := strconv.Atoi(string(task.Bytes))
+			time.Sleep(time.Duration(ms) * time.Millisecond)
+			return nil, err
 		},
 		103: func(task *Task) ([]byte, error) { return asked(string(task.Bytes)) },
 		101: func(task *Task) ([]byte, error) { return odd(string(task.Bytes), task) },
@@ -276,8 +274,24 @@ func (r *rack) waitForWorkers(t testing.TB, count int) {
 	})
 }
 
+// begun is how many tasks of the type slow have begun.
+func (r *rack) begun() int {
+	begun := 0
+	for _, worker := range r.workers {
+		begun += strings.Count(worker.said.String(), "it runs")
+	}
+	return begun
+}
+
+// connect connects a client. Unless the test says otherwise, it is as patient as a busy machine needs it.
 func (r *rack) connect(t testing.TB, options Options) *Client {
 	t.Helper()
+	if options.Patience == 0 {
+		options.Patience = limit
+	}
+	if options.Deadline == 0 {
+		options.Deadline = limit
+	}
 	client, err := Connect(t.Context(), r.at, options)
 	if err != nil {
 		t.Fatal(err)

@@ -33,8 +33,8 @@ func TestASignalDrainsAService(t *testing.T) {
 		if _, err := client.Submit(t.Context(), 9, nil); err != nil {
 			t.Fatal(err)
 		}
-		ended := submits(t, client, 102, "")
-		waitFor(t, "the task runs", func() bool { return strings.Contains(worker.said.String(), "it runs") })
+		ended := submits(t, client, 102, "200")
+		waitFor(t, "the task runs", func() bool { return r.begun() > 0 })
 		signalTo(t, worker, signal)
 		if err := <-ended; err != nil {
 			t.Errorf("%v: the task that ran: %v", signal, err)
@@ -47,9 +47,9 @@ func TestASignalDrainsAService(t *testing.T) {
 
 func TestASecondSignalEndsAServiceAtOnce(t *testing.T) {
 	r := startRack(t, plan, 1)
-	client, worker := r.connect(t, Options{Deadline: time.Second}), r.workers[0]
-	go client.Submit(t.Context(), 102, []byte("on"))
-	waitFor(t, "the task runs", func() bool { return strings.Contains(worker.said.String(), "it runs") })
+	client, worker := r.connect(t, Options{}), r.workers[0]
+	go client.Submit(t.Context(), 102, []byte("3600000"))
+	waitFor(t, "the task runs", func() bool { return r.begun() > 0 })
 	waitFor(t, "the worker ends", func() bool {
 		worker.Process.Signal(syscall.SIGTERM) // fails if it has ended by now
 		time.Sleep(100 * time.Millisecond)
@@ -130,12 +130,14 @@ func TestAFailureOfAHandlerIsOneOfItsTask(t *testing.T) {
 
 func TestAHandlerThatEndsItsGoroutineEndsTheWorker(t *testing.T) {
 	r := startRack(t, plan, 1)
-	client, worker := r.connect(t, Options{Deadline: time.Second}), r.workers[0]
-	if _, err := client.Submit(t.Context(), 101, []byte("exit goroutine")); err == nil {
-		t.Error("nobody answered")
-	}
+	client, worker := r.connect(t, Options{}), r.workers[0]
+	ended := submits(t, client, 101, "exit goroutine")
 	if code := worker.code(t); code != exitBroken || !strings.Contains(worker.said.String(), "Goexit") {
 		t.Errorf("exit code %d:\n%s", code, worker.said)
+	}
+	client.Close()
+	if err := <-ended; err == nil {
+		t.Error("nobody answered")
 	}
 }
 
@@ -248,7 +250,7 @@ func TestAHandlerSubmitsTasks(t *testing.T) {
 
 // asked reverses a word by the rack at this address.
 func asked(address string) ([]byte, error) {
-	client, err := Connect(context.Background(), address, Options{})
+	client, err := Connect(context.Background(), address, Options{Patience: limit, Deadline: limit})
 	if err != nil {
 		return nil, err
 	}

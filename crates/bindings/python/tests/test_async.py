@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from typing import Awaitable, Callable, List, Type
+from typing import Awaitable, Callable, List, Optional, Type
 
 import pytest
 
@@ -39,10 +39,12 @@ def run(work: Awaitable[None], new_loop: Callable[[], asyncio.AbstractEventLoop]
 @pytest.mark.parametrize("new_loop", NEW_LOOPS)
 def test_tasks_are_awaited(client: sluice.Client, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def work() -> None:
-        assert (await client.submit_async(9, b"ab")).bytes == b"ba"
-        replies = await asyncio.gather(*(client.submit_async("reverse", b"%d!" % n) for n in range(1000)))
+        assert (await client.submit_async(9, b"ab", deadline=PATIENCE_S)).bytes == b"ba"
+        replies = await asyncio.gather(
+            *(client.submit_async("reverse", b"%d!" % n, deadline=PATIENCE_S) for n in range(1000))
+        )
         assert [reply.bytes for reply in replies] == [(b"%d!" % n)[::-1] for n in range(1000)]
-        outcomes = await client.submit_many_async(9, [b"%d!" % n for n in range(1000)])
+        outcomes = await client.submit_many_async(9, [b"%d!" % n for n in range(1000)], deadline=PATIENCE_S)
         assert [bytes(outcome) for outcome in outcomes if isinstance(outcome, sluice.Reply)] == [
             (b"%d!" % n)[::-1] for n in range(1000)
         ]
@@ -54,19 +56,27 @@ def test_tasks_are_awaited(client: sluice.Client, new_loop: Callable[[], asyncio
 @pytest.mark.parametrize(
     "task_type, data, deadline, kind",
     [
-        (10, b"", 5, sluice.Failed),
-        (99, b"", 5, sluice.Refused),
-        (11, b"500", 0.2, sluice.Unknown),
-        (9, bytes(65537), 5, sluice.TooLong),
+        (10, b"", PATIENCE_S, sluice.Failed),
+        (99, b"", PATIENCE_S, sluice.Refused),
+        # Without bytes it waits at the gate, which nobody opens in time.
+        (15, None, 1.0, sluice.Unknown),
+        (9, bytes(65537), PATIENCE_S, sluice.TooLong),
     ],
 )
 def test_await_raises_what_submit_raises(
-    client: sluice.Client, task_type: int, data: bytes, deadline: float, kind: Type[sluice.Error]
+    client: sluice.Client,
+    gate: Gate,
+    task_type: int,
+    data: Optional[bytes],
+    deadline: float,
+    kind: Type[sluice.Error],
 ) -> None:
+    task = gate.task if data is None else data
+
     async def work() -> None:
         with pytest.raises(kind):
-            await client.submit_async(task_type, data, deadline=deadline)
-        [outcome] = await client.submit_many_async(task_type, [data], deadline=deadline)
+            await client.submit_async(task_type, task, deadline=deadline)
+        [outcome] = await client.submit_many_async(task_type, [task], deadline=deadline)
         assert isinstance(outcome, kind)
 
     run(work())
@@ -101,7 +111,7 @@ def test_more_tasks_than_there_is_room_for_wait_their_turn_and_the_cancelled_nev
     client: sluice.Client,
 ) -> None:
     async def work() -> None:
-        futures = [client.submit_async(9, b"%d" % n) for n in range(5000)]
+        futures = [client.submit_async(9, b"%d" % n, deadline=PATIENCE_S) for n in range(5000)]
         for future in futures[4000:]:
             future.cancel()
         ended = await asyncio.gather(*futures, return_exceptions=True)

@@ -4,11 +4,14 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional, Tuple, TypedDict
+from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple, TypedDict
 from urllib.parse import unquote_to_bytes
 
 import sluice
-from racks import CASES, Rack
+from racks import CASES, Rack, wait_until
+
+#: A deadline that a busy machine meets.
+LONG_S = 60.0
 
 
 class Step:
@@ -58,7 +61,7 @@ class Arguments(TypedDict):
 def asked(act: Step) -> Tuple[int, bytes, Arguments]:
     label = act.text("label")
     of: Arguments = {
-        "deadline": act.seconds("deadline_ns"),
+        "deadline": act.seconds("deadline_ns") or LONG_S,
         "budget": act.seconds("budget_ns"),
         "labels": [label] if label else [],
     }
@@ -171,7 +174,7 @@ def in_threads(
 ) -> None:
     def one(number: int) -> None:
         try:
-            ended(number, client.submit(task_type, tasks[number]))
+            ended(number, client.submit(task_type, tasks[number], deadline=LONG_S))
         except sluice.Error as error:
             ended(number, error)
 
@@ -184,7 +187,7 @@ def on_a_loop(
 ) -> None:
     async def one(number: int) -> None:
         try:
-            ended(number, await client.submit_async(task_type, tasks[number]))
+            ended(number, await client.submit_async(task_type, tasks[number], deadline=LONG_S))
         except sluice.Error as error:
             ended(number, error)
 
@@ -199,7 +202,7 @@ def in_lists(
 ) -> None:
     third = len(tasks) // 3 + 1
     for first in range(0, len(tasks), third):
-        outcomes = client.submit_many(task_type, tasks[first : first + third])
+        outcomes = client.submit_many(task_type, tasks[first : first + third], deadline=LONG_S)
         for number, outcome in enumerate(outcomes, first):
             ended(number, outcome)
 
@@ -207,9 +210,24 @@ def in_lists(
 BURSTS: List[Burst] = [in_threads, on_a_loop, in_lists]
 
 
+def workers_of(client: sluice.Client, rack: Rack) -> Set[int]:
+    """The processes of the workers, once all that live have answered: also one that was started a moment ago."""
+    living = {worker.pid for worker in rack.workers if worker.poll() is None}
+    answered: Set[int] = set()
+
+    def all_serve() -> bool:
+        [outcome] = client.submit_many(14, [b""], deadline=LONG_S)
+        if isinstance(outcome, sluice.Reply):
+            answered.add(int(outcome.bytes))
+        return living <= answered
+
+    wait_until(all_serve, "all workers serve")
+    return living
+
+
 def try_burst(client: sluice.Client, rack: Rack, act: Step, expected: Step, burst: Burst) -> None:
     count, kills = act.number("count") or 0, act.text("kill") == "worker"
-    victim = int(client.submit(14, b"").bytes) if kills else 0
+    victim = workers_of(client, rack).pop() if kills else 0
     tasks = [act.task_of_burst(number) for number in range(count)]
     outcomes: Dict[int, sluice.Outcome] = {}
     killed: List[int] = []

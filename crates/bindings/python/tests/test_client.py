@@ -91,7 +91,7 @@ def test_an_argument_that_makes_no_sense_is_an_error_that_says_so(
     assert client.submit(9, b"live").bytes == b"evil"
 
 
-def test_all_errors_are_of_one_class_and_say_what_next(client: sluice.Client) -> None:
+def test_all_errors_are_of_one_class_and_say_what_next(client: sluice.Client, gate: Gate) -> None:
     with pytest.raises(sluice.Error) as failed:
         client.submit(10, b"it")
     assert isinstance(failed.value, sluice.Failed)
@@ -101,7 +101,7 @@ def test_all_errors_are_of_one_class_and_say_what_next(client: sluice.Client) ->
         client.submit(99, b"")
     assert (refused.value.why, refused.value.retry_after) == ("no-slice", None)
     with pytest.raises(sluice.Unknown, match="deadline passed") as unknown:
-        client.submit(11, b"500", deadline=0.2)
+        client.submit(15, gate.task, deadline=1.0)
     assert unknown.value.why == "deadline"
     with pytest.raises(sluice.TooLong, match="65537 bytes"):
         client.submit(9, bytes(65537))

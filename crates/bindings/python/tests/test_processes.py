@@ -37,8 +37,8 @@ def run_code(code: str, *words: str, interrupt: bool = False) -> Tuple[int, str]
 
 FORK = """
 import os, sys, sluice
-client = sluice.connect(sys.argv[1])
-assert client.submit(9, b"ab").bytes == b"ba"
+client = sluice.connect(sys.argv[1], patience=60)
+assert client.submit(9, b"ab", deadline=60).bytes == b"ba"
 child = os.fork()
 if child == 0:
     code = 1
@@ -50,15 +50,15 @@ if child == 0:
         try:
             client.close()
         except sluice.Closed:
-            with sluice.connect(sys.argv[1]) as own:
-                assert own.submit(9, b"cd").bytes == b"dc"
+            with sluice.connect(sys.argv[1], patience=60) as own:
+                assert own.submit(9, b"cd", deadline=60).bytes == b"dc"
                 assert len(own.submit_many(9, [b"x"] * 10)) == 10
             code = 0
     # Through the interpreter's end, which frees the parent's client here.
     sys.exit(code)
 _, status = os.waitpid(child, 0)
 assert status == 0, status
-assert client.submit(9, b"live").bytes == b"evil"
+assert client.submit(9, b"live", deadline=60).bytes == b"evil"
 client.close()
 """
 
@@ -70,7 +70,7 @@ def test_after_a_fork_the_child_is_told_to_connect_and_can(rack: Rack) -> None:
 
 FORKS_UNDER_LOAD = """
 import os, sys, threading, sluice
-client = sluice.connect(sys.argv[1])
+client = sluice.connect(sys.argv[1], patience=60)
 stop = threading.Event()
 def load():
     while not stop.is_set():
@@ -79,7 +79,7 @@ threads = [threading.Thread(target=load) for _ in range(2)]
 for thread in threads:
     thread.start()
 for turn in range(30):
-    client.submit(9, b"ab")
+    client.submit(9, b"ab", deadline=60)
     child = os.fork()
     if child == 0:
         try:
@@ -90,7 +90,7 @@ for turn in range(30):
         del client
         if turn == 29:
             with sluice.connect(sys.argv[1], patience=60) as own:
-                own.submit(9, b"ab")
+                own.submit(9, b"ab", deadline=60)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     assert status == 0, status
@@ -109,15 +109,15 @@ def forked_child(client: sluice.Client, controller: str, answers: "multiprocessi
     try:
         client.submit(9, b"x")
     except sluice.Closed:
-        with sluice.connect(controller) as own:
-            answers.put(own.submit(9, b"ab").bytes)
+        with sluice.connect(controller, patience=60) as own:
+            answers.put(own.submit(9, b"ab", deadline=60).bytes)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_multiprocessing_by_fork_and_by_spawn(rack: Rack) -> None:
     context = multiprocessing.get_context("fork")
     with rack.client() as client:
-        client.submit(9, b"x")
+        client.submit(9, b"x", deadline=60)
         answers = context.Queue()
         children = [
             context.Process(target=forked_child, args=(client, rack.controller, answers)) for _ in range(3)
@@ -128,13 +128,13 @@ def test_multiprocessing_by_fork_and_by_spawn(rack: Rack) -> None:
         for child in children:
             child.join(PATIENCE_S)
             assert child.exitcode == 0
-        assert client.submit(9, b"ab").bytes == b"ba"
+        assert client.submit(9, b"ab", deadline=60).bytes == b"ba"
         with pytest.raises(TypeError, match="pickle"):
             multiprocessing.get_context("spawn").Process(target=print, args=(client,)).start()
 
 
 EXITS = {
-    "with a client open": "client.submit(9, b'x')",
+    "with a client open": "client.submit(9, b'x', deadline=60)",
     "with a task under way": "threading.Thread(target=client.submit, args=(11, b'300')).start()",
     "with a daemon's task under way": """
 def ask():
@@ -170,7 +170,10 @@ time.sleep(0.2)""",
 
 @pytest.mark.parametrize("what", EXITS)
 def test_an_interpreter_may_end(rack: Rack, what: str) -> None:
-    code = "import asyncio, contextlib, sys, threading, time, sluice\nclient = sluice.connect(sys.argv[1])\n" + EXITS[what]
+    code = (
+        "import asyncio, contextlib, sys, threading, time, sluice\n"
+        "client = sluice.connect(sys.argv[1], patience=60)\n" + EXITS[what]
+    )
     ended, said = run_code(code, rack.controller)
     assert ended == 0, said
     for wrong in ("Fatal", "panicked", "FATAL", "Segmentation", "SIGABRT"):
@@ -201,9 +204,11 @@ asyncio.run(wait())""",
 @pytest.mark.parametrize("what", INTERRUPTED)
 def test_ctrl_c_ends(own_rack: Rack, what: str) -> None:
     own_rack.start_worker()
+    # Until the worker serves, a task is refused.
+    own_rack.client().close()
     code = (
         "import asyncio, sys, threading, time, sluice\n"
-        "client = sluice.connect(sys.argv[1])\nclient.submit(9, b'x', deadline=60)\n"
+        "client = sluice.connect(sys.argv[1], patience=60)\nclient.submit(9, b'x', deadline=60)\n"
         "print('ready', flush=True)\n" + INTERRUPTED[what]
     )
     # Nothing above would end by itself as long as this waits.

@@ -54,4 +54,4 @@ def test_a_client_shows_its_certificate_and_believes_only_its_authority(tmp_path
             with pytest.raises(sluice.NotConnected):
                 sluice.connect(rack.controller, patience=0.5, **wrong)
         with pytest.raises(sluice.NotConnected, match="name"):
-            sluice.connect(rack.controller, ca=ca, identity=identity, name="c/one", patience=5.0)
+            sluice.connect(rack.controller, ca=ca, identity=identity, name="c/one", patience=PATIENCE_S)

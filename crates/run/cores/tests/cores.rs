@@ -223,15 +223,15 @@ fn dilated_cores_share_a_thread_and_each_has_its_own_time() {
     let pace = CorePace { dilation: 200, ..CorePace::default() };
     let mut server = server(8, pace, Assignment::CompleteShare, None);
     for number in 0..24 {
-        server.offer(SHORT, Asked { holds: Nanos::from_micros(40), number, ..Asked::default() });
+        server.offer(SHORT, Asked { holds: Nanos::from_millis(1), number, ..Asked::default() });
     }
     let all = server.finish();
-    let span = Nanos::from_millis(8);
+    let span = Nanos::from_millis(200);
     for core in 0..8 {
         let mut of: Vec<_> = all.iter().map(|(_, ended)| ended).filter(|of| of.core.0 == core).collect();
         of.sort_by_key(|ended| ended.ended);
         assert_eq!(of.len(), 3, "core {core}");
-        // Three requests of 8 ms in turns of 1 ms: the first to end takes between one and three times as
+        // Three requests of 200 ms in turns of 1 ms: the first to end takes between one and three times as
         // long, the last exactly three times, however late the thread was.
         let first = of.iter().map(|ended| ended.began).min().unwrap();
         assert_eq!(of[2].ended - first, span.times(3));

@@ -264,16 +264,21 @@ fn a_refused_call_is_answered_behind_its_message_and_its_stream_is_not_reset() {
 fn a_message_longer_than_the_window_is_answered_and_then_ended_without_an_error() {
     let rack = RefusingRack::start();
     for path in ["/words.Words/Other", "/words.Words/Reverse"] {
-        let mut client = Http2::connect(rack.grpc);
-        let stream = client.call(path);
-        let (answer, sent) = client.flood(stream);
-        assert!(answer.is_end_of_answer() && sent > FIRST_WINDOW, "{path}: {sent}");
-        let ended = client.answer(stream);
-        assert_eq!((ended.kind, &ended.bytes[..]), (RST_STREAM, &[0; 4][..]), "{path}");
-        // The connection goes on.
-        let next = client.call("/words.Words/Other");
-        client.send(DATA, END_STREAM, next, b"\0\0\0\0\0");
-        assert!(client.answer(next).is_end_of_answer(), "{path}");
+        let is_answered_behind = (0..TRIES).any(|_| {
+            let mut client = Http2::connect(rack.grpc);
+            let stream = client.call(path);
+            let (answer, sent) = client.flood(stream);
+            assert!(answer.is_end_of_answer(), "{path}");
+            let ended = client.answer(stream);
+            assert_eq!((ended.kind, &ended.bytes[..]), (RST_STREAM, &[0; 4][..]), "{path}");
+            // The connection goes on.
+            let next = client.call("/words.Words/Other");
+            client.send(DATA, END_STREAM, next, b"\0\0\0\0\0");
+            assert!(client.answer(next).is_end_of_answer(), "{path}");
+            // On a busy machine the gateway's patience may end before so much was sent.
+            sent > FIRST_WINDOW
+        });
+        assert!(is_answered_behind, "{path}: it is answered before so much was sent");
     }
     rack.end();
 }
@@ -292,14 +297,18 @@ fn statuses(came: &str) -> Vec<&str> {
 fn who_posts_and_is_refused_reads_why_though_he_sends_much() {
     let rack = RefusingRack::start();
     // A refusal leaves the connection as it is.
-    let mut socket = connect(rack.http);
     let long = [("/nothing", "", 500_000), ("/9", "", 500_000), ("/9", "sluice-deadline: 0s\r\n", 60_000)];
     let requests: Vec<u8> =
         long.into_iter().flat_map(|(path, headers, length)| post(path, headers, length)).collect();
-    socket.write_all(&requests).expect("it is taken");
-    socket.shutdown(Shutdown::Write).expect("it is open");
-    let mut came = String::new();
-    socket.read_to_string(&mut came).expect("it ends");
+    let answers = || {
+        let (mut socket, mut came) = (connect(rack.http), String::new());
+        socket.write_all(&requests)?;
+        socket.shutdown(Shutdown::Write)?;
+        socket.read_to_string(&mut came).map(|_| came)
+    };
+    // On a busy machine the gateway's patience may end before all of a body came, and the connection with it.
+    let came = (0..TRIES).find_map(|_| answers().ok().filter(|came| statuses(came).len() == long.len()));
+    let came = came.expect("a refusal leaves the connection");
     assert_eq!(statuses(&came), ["404", "413", "400"], "{came}");
 
     // Behind a body that is too long to be read the connection ends.

@@ -143,7 +143,7 @@ fn an_address_that_is_taken_is_told_in_one_line_before_anything_is_served() {
 
 #[test]
 fn a_port_that_is_stopped_hangs_up_and_can_be_had_again() {
-    let (at, running) = served("127.0.0.1:0");
+    let (at, running) = served(&sluice_ports::free_address().to_string());
     let mut open = TcpStream::connect(at).expect("it listens");
     open.write_all(b"GET /metrics HTTP/1.1\r\n").expect("half a request");
     drop(running);

@@ -6,7 +6,8 @@ mod receiver;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -109,9 +110,15 @@ impl TracedSwitch {
         self.driver.step_at(monotonic()).expect("the socket works");
     }
 
-    /// Ends the switch. Returns its spans, and how many were dropped.
-    fn spans(self) -> (Vec<Span>, u64) {
-        let Self { driver, tracer, running, received, .. } = self;
+    /// Ends the switch once so many spans were sent. Returns its spans, and how many were dropped.
+    fn spans(self, expected: u64) -> (Vec<Span>, u64) {
+        let Self { mut driver, tracer, running, received, .. } = self;
+        // At the end, the exporter gives what still waits little time.
+        let began = Instant::now();
+        while tracer.counts().0 < expected && began.elapsed() < PATIENCE {
+            driver.step_at(monotonic()).expect("the socket works");
+            thread::sleep(Duration::from_millis(1));
+        }
         drop(driver);
         drop(running);
         let (sent, dropped) = tracer.counts();
@@ -159,7 +166,7 @@ fn each_traced_task_has_a_span_that_says_what_became_of_it() {
     switch.submit(Packet::Submit(Submit { task_type: TaskType(7), ..submit(6) }));
     switch.driver.handle().drain();
     switch.submit(Packet::Submit(submit(7)));
-    let (spans, dropped) = switch.spans();
+    let (spans, dropped) = switch.spans(8);
     assert_eq!(dropped, 0);
     let told = |sequence| {
         let (span, outcome, reason, queue) = of(&spans, sequence);
@@ -195,7 +202,7 @@ fn a_packet_that_comes_twice_is_told_only_if_the_first_has_left() {
     switch.submit(Packet::Submit(Submit { key: Key(3), ..submit(0) }));
     switch.token();
     switch.submit(Packet::Submit(submit(0)));
-    let (spans, _) = switch.spans();
+    let (spans, _) = switch.spans(3);
     let whole = spans.iter().filter(|span| span.name == "switch");
     let told: Vec<_> = whole.map(|span| (text(span, "sluice.switch.outcome"), span.status.clone())).collect();
     assert_eq!(told, [(Some("waited".to_owned()), None), (Some("dropped".to_owned()), None)]);
@@ -208,7 +215,7 @@ fn tasks_of_one_submission_have_a_span_each() {
     (1..5).for_each(|sequence| assert!(job.push(&submit(sequence))));
     switch.submit(Packet::Job(job));
     (0..5).for_each(|_| switch.token());
-    let (spans, dropped) = switch.spans();
+    let (spans, dropped) = switch.spans(3);
     assert_eq!(dropped, 0);
     let whole = spans.iter().filter(|span| span.name == "switch");
     assert_eq!(whole.count(), 2, "one in two is traced: {spans:#?}");

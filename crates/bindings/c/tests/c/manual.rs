@@ -4,7 +4,9 @@
 use std::process::Command;
 
 use super::common::calls::wait_for_a_worker;
-use super::common::{Running, built, c_compiler, cxx_compiler, here, lone_switch, ran, root, sluice};
+use super::common::{
+    Running, built, c_compiler, cxx_compiler, here, lone_switch, ran, ran_in_time, root, sluice,
+};
 
 fn page() -> String {
     std::fs::read_to_string(root().join("docs/manual/c.md")).expect("it is there")
@@ -88,7 +90,7 @@ fn its_commands_do_what_it_says() {
                     services.push(Running::start(&mut command));
                     wait_for_a_worker(at, 9);
                 } else {
-                    let said = String::from_utf8(ran(&mut command).stdout).expect("text");
+                    let said = String::from_utf8(ran_in_time(&mut command).stdout).expect("text");
                     assert!(remark.starts_with(said.trim_end()) && !said.trim().is_empty(), "{line}: {said}");
                 }
             }

@@ -13,6 +13,8 @@ static const char task[] = "stressed";
 static int cclient_connect(const char *controller, sluice_client *client, sluice_queue *queue) {
   sluice_options options;
   if (sluice_options_new(&options) || sluice_options_set(options, "controller", controller)) return 1;
+  // Long enough for a busy machine.
+  if (sluice_options_set(options, "patience", "60s") || sluice_options_set(options, "deadline", "60s")) return 1;
   int failed = sluice_client_connect(options, client) || sluice_queue_new(queue);
   sluice_options_free(options);
   return failed;

@@ -4,6 +4,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use sluice_control::WorkerHello;
+use sluice_ports::free_address;
 use sluice_rpc::Remote;
 use sluice_rpc::registrar::{ClientRole, WorkerRole};
 use sluice_rpc::v1;
@@ -15,7 +16,8 @@ use sluice_wire::{Epoch, SliceId, TaskType};
 use tonic::Code;
 
 use crate::rack::{
-    ANY, Host, Switch, client, client_hello, controller_at, embedded, options, remote, worker, worker_hello,
+    Host, Switch, client, client_hello, controller_at, options, options_of_short_leases, remote, worker,
+    worker_hello,
 };
 
 /// A switch that serves its tables, and a controller in another process.
@@ -28,8 +30,8 @@ struct Apart {
 impl Apart {
     fn start(epoch: u32) -> Self {
         let switch = Switch::start(epoch);
-        let tables = serve_tables(ANY.parse().unwrap(), &Guard::Loopback, switch.local()).unwrap();
-        let controller = controller_at(ANY.parse().unwrap(), SwitchLink::There(remote(&tables)));
+        let tables = serve_tables(free_address(), &Guard::Loopback, switch.local()).unwrap();
+        let controller = controller_at(free_address(), SwitchLink::There(remote(&tables)));
         Self { tables, controller, switch }
     }
 
@@ -50,6 +52,10 @@ impl Apart {
         let controller = controller_at(at, SwitchLink::There(remote(&self.tables)));
         Self { controller, ..self }
     }
+}
+
+fn with_short_leases(switch: &Switch) -> RpcServer {
+    start_controller(options_of_short_leases(SwitchLink::Here(switch.local()))).unwrap()
 }
 
 fn hosts(controller: &Remote) -> (Vec<Host<WorkerRole>>, Host<ClientRole>) {
@@ -110,8 +116,8 @@ fn a_restarted_switch_gets_all_hosts_again_under_its_new_epoch() {
 #[test]
 fn a_controller_that_dies_with_its_switch_is_lost_at_once_and_found_when_both_return() {
     let switch = Switch::start(5);
-    let controller = embedded(&switch);
-    let at = controller.local();
+    let at = free_address();
+    let controller = controller_at(at, SwitchLink::Here(switch.local()));
     let host = worker(remote(&controller), worker_hello("w"));
     host.granted();
     drop((controller, switch));
@@ -125,7 +131,7 @@ fn a_controller_that_dies_with_its_switch_is_lost_at_once_and_found_when_both_re
 #[test]
 fn hosts_that_come_before_their_controller_wait_for_it() {
     let switch = Switch::start(5);
-    let reserved = sluice_ports::free_address();
+    let reserved = free_address();
     let host = worker(Remote::new(&reserved.to_string(), None).unwrap(), worker_hello("w"));
     host.lost();
     let _controller = controller_at(reserved, SwitchLink::Here(switch.local()));
@@ -135,8 +141,8 @@ fn hosts_that_come_before_their_controller_wait_for_it() {
 #[test]
 fn a_host_that_was_refused_asks_again_by_itself_and_is_let_in_once_it_may() {
     let switch = Switch::start(5);
-    let controller = embedded(&switch);
-    let at = controller.local();
+    let at = free_address();
+    let controller = controller_at(at, SwitchLink::Here(switch.local()));
     let late = WorkerHello { slice: "late".to_owned(), ..worker_hello("w") };
     let host = worker(remote(&controller), late);
     for _ in 0..2 {
@@ -152,7 +158,7 @@ fn a_host_that_was_refused_asks_again_by_itself_and_is_let_in_once_it_may() {
 #[test]
 fn leaving_ends_within_a_lease_when_nobody_answers() {
     let switch = Switch::start(5);
-    let controller = embedded(&switch);
+    let controller = with_short_leases(&switch);
     let host = worker(remote(&controller), worker_hello("w"));
     host.granted();
     drop(controller);
@@ -180,7 +186,7 @@ async fn steps_meant_for_another_life_of_the_switch_are_not_taken() {
 #[test]
 fn a_worker_that_falls_silent_loses_its_place_to_its_next_life() {
     let switch = Switch::start(5);
-    let controller = embedded(&switch);
+    let controller = with_short_leases(&switch);
     let first = worker(remote(&controller), worker_hello("w")).granted();
     sleep(Duration::from_millis(50));
     let mut reborn = worker_hello("w");

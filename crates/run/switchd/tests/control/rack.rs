@@ -17,7 +17,8 @@ use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_controller
 use sluice_switchd::rpc::{Guard, LocalSwitch, RpcServer};
 use sluice_switchd::switch::{SwitchConfig, SwitchDriver, SwitchHandle, SwitchPlace};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch, Incarnation, Serial, TaskType, Term};
+use sluice_wire::{Endpoint, Epoch, Incarnation, Nanos, Serial, TaskType, Term};
+use tonic::{Response, Status};
 
 /// Any free port of the loopback.
 pub(crate) const ANY: &str = "127.0.0.1:0";
@@ -93,7 +94,8 @@ impl Drop for Switch {
     }
 }
 
-/// Options for a controller with the slices `get` (type 1) and `scan` (type 2).
+/// Options for a controller with the slices `get` (type 1) and `scan` (type 2). No lease ends while a busy
+/// machine keeps a host from its turn.
 pub(crate) fn options(switch: SwitchLink) -> ControllerOptions {
     let slice = |name: &str, task_type| SlicePlan {
         name: name.to_owned(),
@@ -104,13 +106,22 @@ pub(crate) fn options(switch: SwitchLink) -> ControllerOptions {
     ControllerOptions {
         at: ANY.parse().unwrap(),
         guard: Guard::Loopback,
-        plan: Plan::new(Endpoint::default(), vec![slice("get", 1), slice("scan", 2)]),
+        plan: Plan {
+            lease: Nanos::from_millis(10_000),
+            ..Plan::new(Endpoint::default(), vec![slice("get", 1), slice("scan", 2)])
+        },
         // A new seed for each controller, so that a key that stays the same must have been read back.
         seed: [SEEDS.fetch_add(1, Ordering::Relaxed); 32],
         switch,
         standby: false,
         spine: 0,
     }
+}
+
+/// The same with leases whose end a test can wait for.
+pub(crate) fn options_of_short_leases(switch: SwitchLink) -> ControllerOptions {
+    let of = options(switch);
+    ControllerOptions { plan: Plan { lease: Nanos::from_millis(1_000), ..of.plan }, ..of }
 }
 
 /// A controller in its switch's process.
@@ -121,6 +132,19 @@ pub(crate) fn embedded(switch: &Switch) -> RpcServer {
 /// A controller on a port that its predecessor may just have left.
 pub(crate) fn controller_at(at: SocketAddr, switch: SwitchLink) -> RpcServer {
     start_controller(ControllerOptions { at, ..options(switch) }).unwrap()
+}
+
+/// What a call answers that may be made again: a call has a second, and a busy machine may need longer.
+pub(crate) async fn answered<T>(mut call: impl AsyncFnMut() -> Result<Response<T>, Status>) -> T {
+    let mut refused = None;
+    for _ in 0..100 {
+        match call().await {
+            Ok(answer) => return answer.into_inner(),
+            Err(why) => refused = Some(why),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("not answered: {refused:?}");
 }
 
 pub(crate) fn remote(server: &RpcServer) -> Remote {

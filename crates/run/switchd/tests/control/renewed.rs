@@ -91,7 +91,7 @@ fn a_certificate_that_ends_is_asked_for_again_and_a_new_one_is_enough() {
     let (switch, authority) = (Switch::start(5), Authority::new());
     let files = Files::signed_by(&authority);
     let server = files.controller(&switch);
-    files.put("b", &authority.sign(&ending_in(Duration::from_secs(4), params("b", &["host"], &[]))));
+    files.put("b", &authority.sign(&ending_in(Duration::from_secs(8), params("b", &["host"], &[]))));
     let host = worker(over_tls(&server, &files.host()), worker_hello("b/w"));
     host.granted();
     let why = host.until(|event| match event {

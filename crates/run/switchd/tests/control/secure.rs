@@ -10,7 +10,9 @@ use sluice_switchd::rpc::{Guard, RpcServer, serve_tables};
 use tonic::{Code, Status};
 
 use crate::authority::{Authority, Made, expired, over_tls, params, self_made};
-use crate::rack::{ANY, Switch, client, client_hello, embedded, options, remote, worker, worker_hello};
+use crate::rack::{
+    ANY, Switch, answered, client, client_hello, embedded, options, remote, worker, worker_hello,
+};
 
 pub(crate) type Calls = ControllerClient<sluice_rpc::RenewedChannel>;
 
@@ -37,7 +39,7 @@ pub(crate) async fn status(calls: &mut Calls) -> Result<v1::StatusResponse, Stat
 
 /// How many calls were refused under this reason.
 pub(crate) async fn counted(operator: &mut Calls, reason: &str) -> u64 {
-    let status = status(operator).await.unwrap();
+    let status = answered(async || operator.status(v1::StatusRequest {}).await).await;
     status.refused.iter().find(|counter| counter.name == reason).unwrap().value
 }
 
@@ -250,14 +252,14 @@ fn who_speaks_tls_and_who_does_not_tell_each_other_so() {
 async fn handshakes_that_fail_are_counted_and_hold_nobody_up() {
     let (switch, authority) = (Switch::start(5), Authority::new());
     let server = controller(&switch, authority.server());
-    // This connection sends nothing for longer than the test lasts.
+    // This connection sends nothing. It is hung up on, and counted, if the test takes seconds.
     let silent = std::net::TcpStream::connect(server.local()).unwrap();
     let mut plain = ControllerClient::new(remote(&server).connect());
     status(&mut plain).await.unwrap_err();
     let over = authority.showing(&authority.sign(&expired(params("b", &["host"], &[]))));
     status(&mut calls(&server, &over)).await.unwrap_err();
     let mut operator = calls(&server, &authority.caller("ann", "operator"));
-    assert_eq!(counted(&mut operator, "no_tls").await, 1);
+    assert!((1..=2).contains(&counted(&mut operator, "no_tls").await));
     assert_eq!(counted(&mut operator, "bad_certificate").await, 1);
     drop(silent);
 }

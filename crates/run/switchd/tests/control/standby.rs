@@ -15,7 +15,7 @@ use sluice_wire::{Nanos, Term};
 use tonic::Code;
 
 use crate::authority::{Authority, over_tls};
-use crate::rack::{ANY, Switch, options, remote, worker, worker_hello};
+use crate::rack::{ANY, Switch, answered, options, options_of_short_leases, remote, worker, worker_hello};
 
 /// A switch that serves its tables.
 struct Apart {
@@ -45,7 +45,7 @@ impl Apart {
 
 async fn standing(controller: &RpcServer) -> StandingResponse {
     let mut calls = ControllerClient::new(remote(controller).connect());
-    calls.standing(v1::StandingRequest {}).await.unwrap().into_inner()
+    answered(async || calls.standing(v1::StandingRequest {}).await).await
 }
 
 /// Waits until a controller stands so.
@@ -197,19 +197,20 @@ async fn a_leader_that_is_taken_over_by_force_becomes_a_standby() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_switch_that_restarts_after_its_leader_died_lets_a_standby_lead() {
     let folder = tempfile::tempdir().unwrap();
-    let serve = |at: &str, epoch, term| {
+    let at = sluice_ports::free_address();
+    let serve = |epoch, term| {
         let state = StateFolder::open(folder.path()).unwrap();
         let switch = Switch::obeying(epoch, term);
-        let tables = serve_tables(at.parse().unwrap(), &Guard::Loopback, switch.local().keeping(state));
+        let tables = serve_tables(at, &Guard::Loopback, switch.local().keeping(state));
         Apart { tables: tables.unwrap(), switch }
     };
     // The leader of term 7 is dead, and the switch remembers that it obeys it.
-    let rack = serve(ANY, 5, Term(7));
-    let at = rack.tables.local().to_string();
-    let standby = ControllerOptions { standby: true, ..options(SwitchLink::There(remote(&rack.tables))) };
+    let rack = serve(5, Term(7));
+    let of = options_of_short_leases(SwitchLink::There(remote(&rack.tables)));
+    let standby = ControllerOptions { standby: true, ..of };
     let standby = start_controller(standby).unwrap();
     drop(rack);
-    let rack = serve(&at, 6, Term(7));
+    let rack = serve(6, Term(7));
     until(&standby, leads).await;
     assert!(rack.switch.term() >= Term(8));
 }

@@ -15,7 +15,7 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Generation, SliceId, TaskType, Term, WorkerId};
 use tempfile::TempDir;
 
-use crate::rack::{ANY, Switch, controller_at, remote, worker, worker_hello};
+use crate::rack::{ANY, Switch, answered, controller_at, remote, worker, worker_hello};
 
 /// A switch that stores its state in a folder and serves its tables to controllers in other processes.
 struct Apart {
@@ -27,7 +27,7 @@ struct Apart {
 impl Apart {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self::at(folder, ANY.parse().unwrap(), 5)
+        Self::at(folder, sluice_ports::free_address(), 5)
     }
 
     fn at(folder: TempDir, at: SocketAddr, epoch: u32) -> Self {
@@ -52,7 +52,7 @@ impl Apart {
 /// The epoch and the link state that a controller reports.
 async fn link(controller: &Remote) -> (u32, v1::LinkState) {
     let mut calls = ControllerClient::new(controller.connect());
-    let status = calls.status(v1::StatusRequest {}).await.unwrap().into_inner();
+    let status = answered(async || calls.status(v1::StatusRequest {}).await).await;
     let switch = status.switch.unwrap();
     (switch.epoch, switch.link())
 }
@@ -138,7 +138,7 @@ async fn steps_of_a_lesser_term_are_refused_and_counted_and_anyone_may_read() {
     assert_eq!(calls.apply(boasts).await.unwrap().into_inner().answers, [refused]);
     // The switch publishes its counters with its next turn.
     for _ in 0..12_000 {
-        let counted = calls.count(v1::CountRequest {}).await.unwrap().into_inner().counters;
+        let counted = answered(async || calls.count(v1::CountRequest {}).await).await.counters;
         if counted.iter().any(|counter| counter.name == "superseded" && counter.value == 5) {
             return;
         }

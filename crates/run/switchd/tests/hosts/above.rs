@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sluice_net::WorkerOptions;
 use sluice_net::client::SpineClients;
-use sluice_wire::Generation;
+use sluice_wire::{Generation, Nanos};
 
-use crate::fabric::{Fabric, all_replied, named, submit_spread};
+use crate::fabric::{Fabric, LEASE, LONG_LEASE, all_replied, named, submit_spread};
 use crate::rack::{Echo, Running, until};
 
 fn slow() -> Echo {
@@ -16,8 +16,8 @@ fn slow() -> Echo {
 }
 
 /// Four racks, two below each spine, with a worker in each.
-fn four() -> (Fabric, Vec<Running>, SpineClients, Echo) {
-    let (fabric, echo) = (Fabric::under_one(4, 2), slow());
+fn four(lease: Nanos) -> (Fabric, Vec<Running>, SpineClients, Echo) {
+    let (fabric, echo) = (Fabric::under_one(4, 2, lease), slow());
     let workers = (0..4).map(|rack| fabric.worker(rack, &named(rack), &echo)).collect();
     until("all racks", || are_at_home(&fabric));
     let client = SpineClients::connect(&fabric.client_options("c"), &fabric.controllers(), 1);
@@ -41,7 +41,7 @@ fn nothing_lost(client: SpineClients) {
 
 #[test]
 fn a_spine_that_dies_loses_no_task_and_its_racks_and_clients_are_told_who_stands_in() {
-    let (mut fabric, _workers, client, slow) = four();
+    let (mut fabric, _workers, client, slow) = four(LEASE);
     let under_way = submit_spread(&client, 0..600);
     until("work", || slow.runs.load(Ordering::Relaxed) > 50);
     fabric.kill_spine(1);
@@ -61,7 +61,7 @@ fn a_spine_that_dies_loses_no_task_and_its_racks_and_clients_are_told_who_stands
 
 #[test]
 fn a_leaf_that_dies_is_taken_out_at_its_spine_and_comes_back_with_its_workers() {
-    let (mut fabric, _workers, client, slow) = four();
+    let (mut fabric, _workers, client, slow) = four(LEASE);
     let under_way = submit_spread(&client, 0..600);
     until("work", || slow.runs.load(Ordering::Relaxed) > 50);
     fabric.kill(3);
@@ -76,7 +76,7 @@ fn a_leaf_that_dies_is_taken_out_at_its_spine_and_comes_back_with_its_workers() 
 
 #[test]
 fn a_spine_whose_last_leaf_died_refuses_no_task_since_its_clients_go_where_there_are_some() {
-    let (mut fabric, echo) = (Fabric::under_one(2, 2), slow());
+    let (mut fabric, echo) = (Fabric::under_one(2, 2, LEASE), slow());
     let _workers = [0, 1].map(|rack| fabric.worker(rack, &named(rack), &echo));
     until("both racks", || fabric.weights_at(0) == [1] && fabric.weights_at(1) == [1]);
     let client = SpineClients::connect(&fabric.client_options("c"), &fabric.controllers(), 1);
@@ -96,7 +96,7 @@ fn a_spine_whose_last_leaf_died_refuses_no_task_since_its_clients_go_where_there
 
 #[test]
 fn tasks_go_on_while_the_controller_is_dead_and_it_reads_all_spines_back() {
-    let (mut fabric, _workers, client, _) = four();
+    let (mut fabric, _workers, client, _) = four(LONG_LEASE);
     let before = lives(&fabric);
     fabric.kill_controller();
     all_replied(submit_spread(&client, 0..400));
@@ -109,11 +109,11 @@ fn tasks_go_on_while_the_controller_is_dead_and_it_reads_all_spines_back() {
 }
 
 /// Long enough for a lease to end and for the pauses between two calls to grow to their longest.
-const LONG_DEAD: Duration = Duration::from_secs(3);
+const LONG_DEAD: Duration = Duration::from_secs(6);
 
 #[test]
 fn a_controller_that_was_dead_for_longer_than_a_lease_finds_everybody_and_sends_nobody_elsewhere() {
-    let (mut fabric, _workers, client, _) = four();
+    let (mut fabric, _workers, client, _) = four(LONG_LEASE);
     let before = lives(&fabric);
     fabric.kill_controller();
     std::thread::sleep(LONG_DEAD);
@@ -130,7 +130,7 @@ fn a_controller_that_was_dead_for_longer_than_a_lease_finds_everybody_and_sends_
 
 #[test]
 fn a_spine_that_dies_while_the_controller_is_dead_is_stood_in_for_once_that_is_back() {
-    let (mut fabric, _workers, client, _) = four();
+    let (mut fabric, _workers, client, _) = four(LEASE);
     fabric.kill_controller();
     fabric.kill_spine(0);
     let meanwhile = submit_spread(&client, 0..200);
@@ -142,7 +142,7 @@ fn a_spine_that_dies_while_the_controller_is_dead_is_stood_in_for_once_that_is_b
 
 #[test]
 fn a_worker_is_told_to_register_in_its_rack() {
-    let fabric = Fabric::under_one(2, 2);
+    let fabric = Fabric::under_one(2, 2, LEASE);
     let options = WorkerOptions::new(fabric.controllers()[0].url()).expect("an address");
     let worker = sluice_net::Worker::new(&options, Echo::default()).expect("free ports");
     let why = worker.run().expect_err("no worker registers above racks").to_string();

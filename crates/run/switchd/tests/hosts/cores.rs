@@ -16,7 +16,7 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Nanos, SliceId};
 
 use crate::DEADLINE;
-use crate::rack::{ECHO, OTHER, Rack, until};
+use crate::rack::{ECHO, NOBODY, OTHER, Rack, insist, until};
 
 /// A service that echoes the task's bytes. A task of the other type runs until it is released, with or
 /// without pauses.
@@ -245,9 +245,9 @@ fn tasks_of_a_server_that_dies_are_answered_by_another_and_outlive_the_switch() 
     first.kill();
     until("more work", || ran() > 120);
     rack.restart();
-    for pending in pending {
-        let ended = pending.wait();
-        assert!(ended.outcome.done().is_some(), "{}", ended.outcome);
+    for (i, pending) in (0_u32..).zip(pending) {
+        let outcome = insist(&client, &i.to_be_bytes(), pending, &[NOBODY]);
+        assert!(outcome.done().is_some(), "{outcome}");
     }
     assert!(second.drain().drained);
 }

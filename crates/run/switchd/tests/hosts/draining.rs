@@ -8,7 +8,7 @@ use sluice_net::client::PendingTask;
 use sluice_wire::Nanos;
 
 use crate::DEADLINE;
-use crate::rack::{ECHO, Echo, Rack, until};
+use crate::rack::{ECHO, Echo, NOBODY, Rack, insist, until};
 
 /// Longer than a packet, so its reply is fetched.
 const LONG: usize = 20_000;
@@ -17,10 +17,10 @@ const LONG: usize = 20_000;
 fn a_worker_that_drains_stays_until_its_clients_have_fetched_its_long_replies() {
     let rack = Rack::start();
     // Dilation also stretches the time that the worker stays for a client that asks for no more.
-    let dilated = |options: &mut WorkerOptions| options.dilation = 20;
+    let dilated = |options: &mut WorkerOptions| options.dilation = 60;
     let echo = Echo::default();
     let worker = rack.worker_with("first", echo.clone(), dilated);
-    let client = rack.client("c");
+    let client = rack.client_dilated("c", 8);
     let _second = rack.worker("second", Echo::default());
     let task = vec![7; LONG];
     let pending: Vec<PendingTask> =
@@ -66,8 +66,8 @@ fn a_switch_that_drains_takes_no_new_tasks_and_rests_once_those_that_wait_have_l
     until("an empty queue", || switch.rests());
     until("a refusal", || switch.counters().of(sluice_switchd::switch::Count::NotTaken) > 0);
     rack.restart();
-    for pending in pending {
-        let outcome = pending.wait().outcome;
+    for (i, pending) in (0_u32..).zip(pending) {
+        let outcome = insist(&client, &i.to_be_bytes(), pending, &[NOBODY]);
         assert!(outcome.done().is_some(), "{outcome}");
     }
 }

@@ -69,6 +69,8 @@ fn a_task_that_needs_what_nobody_has_is_told_so_at_once() {
 fn tells_at_once_what_nobody_has(policy: &str) {
     let rack = Rack::with_labels(policy);
     let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
+    let early = rack.client("early");
+    until("a worker", || run(&early, ECHO).outcome.done().is_some());
     let client = rack.client("c");
     let why = |labels: &[&str]| {
         let spec = TaskSpec::from(ECHO).needing(&RequiredLabels::of(labels.iter().copied()));

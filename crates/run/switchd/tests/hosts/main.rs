@@ -24,7 +24,7 @@ use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, servi
 use sluice_netem::Rates;
 use sluice_wire::Nanos;
 
-use rack::{ECHO, Echo, OTHER, Rack, until};
+use rack::{ECHO, Echo, NOBODY, OTHER, Rack, insist, until};
 
 /// A task's deadline, so long that no test waits for it. Under faults, each attempt of a task takes twice as
 /// long as the one before.
@@ -36,7 +36,8 @@ const RETRY_FOR: Nanos = Nanos::from_millis(DEADLINE.as_millis() as u64);
 fn tasks_of_every_size_come_back_as_the_service_answered() {
     let rack = Rack::start();
     let _worker = rack.worker("w", Echo::default());
-    let client = rack.client("c");
+    // Dilated, it waits longer for a worker that does not run for a while.
+    let client = rack.client_dilated("c", 20);
     let most = client.payload_max();
     for bytes in [0, 1, 8, 9, 100, 1_000, 1_380, 1_381, 1_384, 1_385, 2_049, 10_000, most] {
         let task: Vec<u8> = (0..bytes).map(|i| (i / 7) as u8).collect();
@@ -261,7 +262,8 @@ fn a_worker_that_drains_finishes_what_it_holds_and_others_go_on() {
     let rack = Rack::start();
     let slow = Echo { takes: Duration::from_millis(2), ..Echo::default() };
     let first = rack.worker("first", slow.clone());
-    let client = rack.client("c");
+    // A repeat of a task that had waited for long would be run by the other worker, too.
+    let client = rack.client_dilated("c", 200);
     let _second = rack.worker("second", slow.clone());
     let pending: Vec<PendingTask> =
         (0..200_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();
@@ -299,9 +301,9 @@ fn tasks_outlive_the_switch_and_the_controller() {
         (0..400_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();
     until("work", || slow.runs.load(Ordering::Relaxed) > 20);
     rack.restart();
-    for pending in pending {
-        let ended = pending.wait();
-        assert!(ended.outcome.done().is_some(), "{}", ended.outcome);
+    for (i, pending) in (0_u32..).zip(pending) {
+        let outcome = insist(&client, &i.to_be_bytes(), pending, &[NOBODY]);
+        assert!(outcome.done().is_some(), "{outcome}");
     }
 }
 
@@ -309,7 +311,7 @@ fn tasks_outlive_the_switch_and_the_controller() {
 fn dilation_stretches_a_task_while_the_worker_still_takes_packets() {
     let rack = Rack::start();
     let service = service_fn(ECHO, |task, _| {
-        task.hold(Nanos::from_millis(1));
+        task.hold(Nanos::from_millis(5));
         Ok(())
     });
     let worker = rack.worker_with("w", service, |options| options.dilation = 200);
@@ -320,8 +322,8 @@ fn dilation_stretches_a_task_while_the_worker_still_takes_packets() {
         Outcome::Reply(answer) => answer,
         other => panic!("{other}"),
     });
-    assert!(began.elapsed() >= Duration::from_millis(400));
-    assert!(waits.iter().all(|answer| answer.service >= Nanos::from_millis(200)));
+    assert!(began.elapsed() >= Duration::from_secs(2));
+    assert!(waits.iter().all(|answer| answer.service >= Nanos::from_millis(1_000)));
     assert!(waits.iter().any(|answer| answer.worker_wait >= Nanos::from_millis(100)), "{waits:?}");
     assert!(worker.drain().busy > 0.0);
 }

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use sluice_control::{Plan, RdmaPlan, SlicePlan};
+use sluice_net::client::{Outcome, PendingTask, RefusedWhy};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
@@ -18,12 +19,20 @@ use sluice_switchd::rpc::{Guard, LocalSwitch, RpcServer};
 use sluice_switchd::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Epoch, Nanos};
+use sluice_wire::{Epoch, Nanos, RejectReason};
+
+use crate::DEADLINE;
 
 /// The type of the tests' tasks.
 pub(crate) const ECHO: TaskType = TaskType(9);
 /// A second type, in a slice of its own.
 pub(crate) const OTHER: TaskType = TaskType(10);
+
+/// A client's outcome while no worker is registered.
+pub(crate) const NOBODY: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::NoWorkers));
+/// How often a refused task is submitted again before the test fails.
+const AGAIN_MAX: u32 = 100;
+const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// The default of controllers.
 const RENEW_EVERY: Nanos = Nanos::from_millis(250);
@@ -45,7 +54,8 @@ pub(crate) struct Rack {
     /// How often hosts renew; a lease lasts four times as long.
     renew_every: Nanos,
     life: Option<Life>,
-    controller_at: SocketAddr,
+    /// The address of the controller and of the switch. Nobody else gets it while they restart.
+    at: SocketAddr,
 }
 
 struct Life {
@@ -130,7 +140,7 @@ impl Rack {
             rdma: RdmaPlan::default(),
             renew_every: RENEW_EVERY,
             life: None,
-            controller_at: SocketAddr::from(([127, 0, 0, 1], 0)),
+            at: sluice_ports::free_address(),
         }
     }
 
@@ -143,9 +153,7 @@ impl Rack {
     }
 
     fn begin(mut self) -> Self {
-        let life = self.live(self.controller_at);
-        self.controller_at = life.controller.local();
-        self.life = Some(life);
+        self.life = Some(self.live());
         self
     }
 
@@ -168,23 +176,29 @@ impl Rack {
 
     /// Stops the switch and its controller, and starts both again at the same addresses.
     pub(crate) fn restart(&mut self) {
-        let switch_at = self.life.as_ref().expect("it runs").switch.local();
         self.end();
-        self.life = Some(self.live(switch_at));
+        self.life = Some(self.live());
     }
 
     pub(crate) fn controller(&self) -> String {
-        self.controller_at.to_string()
+        self.at.to_string()
     }
 
     pub(crate) fn client(&self, name: &str) -> Client {
         Client::connect(&self.client_options(name)).expect("the controller takes clients")
     }
 
+    /// A client whose network times are this many times as long.
+    pub(crate) fn client_dilated(&self, name: &str, dilation: u32) -> Client {
+        let options = ClientOptions { dilation, ..self.client_options(name) };
+        Client::connect(&options).expect("the controller takes clients")
+    }
+
     pub(crate) fn client_options(&self, name: &str) -> ClientOptions {
         ClientOptions {
             name: name.to_owned(),
             faults: self.faults(name),
+            patience: Duration::from_mins(2),
             ..ClientOptions::new(&self.controller()).expect("a legal address")
         }
     }
@@ -210,11 +224,11 @@ impl Rack {
         FaultPlan::both(SEEDS.fetch_add(1, Ordering::Relaxed), socket, self.faults)
     }
 
-    fn live(&self, switch_at: SocketAddr) -> Life {
+    fn live(&self) -> Life {
         let epoch = Epoch(EPOCHS.fetch_add(1, Ordering::Relaxed));
         let size = self.program.traits().full_size(epoch);
         let config = SwitchConfig {
-            at: switch_at,
+            at: self.at,
             program: self.program,
             delays: self.delays,
             faults: self.faults("switch"),
@@ -225,7 +239,7 @@ impl Rack {
         let thread = driver.spawn().expect("the system has threads");
         let at = switch.local().into();
         let controller = start_controller(ControllerOptions {
-            at: self.controller_at,
+            at: self.at,
             guard: Guard::Loopback,
             plan: Plan {
                 rdma: self.rdma,
@@ -322,6 +336,20 @@ impl Service for Echo {
         thread::sleep(self.takes);
         Ok(())
     }
+}
+
+/// A task's outcome. A task that is refused for one of these reasons is submitted again: when a switch or a
+/// server returns, on a busy machine all workers may be registering at once for longer than a client retries.
+pub(crate) fn insist(client: &Client, bytes: &[u8], pending: PendingTask, refused: &[Outcome]) -> Outcome {
+    let mut outcome = pending.wait().outcome;
+    for _ in 0..AGAIN_MAX {
+        if !refused.contains(&outcome) {
+            break;
+        }
+        thread::sleep(AGAIN_AFTER);
+        outcome = client.submit(ECHO, bytes, DEADLINE).expect("it fits").wait().outcome;
+    }
+    outcome
 }
 
 /// Waits until `is_so` returns true; fails the test if it never does.

@@ -168,7 +168,7 @@ fn what_a_collector_says_is_told_in_one_line() {
     assert!(why.ends_with("503 Service Unavailable (busy)") && !is_final, "{why}");
     let (why, is_final) = told("220 mail.example ESMTP\r\n");
     assert!(why.contains("no HTTP") && !is_final, "{why}");
-    let closed = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
+    let closed = sluice_ports::free_address();
     let (why, is_final) = send(&format!("http://{closed}"), None).expect_err("nobody listens");
     assert!(why.contains("refused") && !is_final, "{why}");
 }
