@@ -183,9 +183,7 @@ impl fmt::Display for Note {
             Self::ClientDied { name, client } => {
                 write!(f, "client {} died: lease ended", shown(name, client.0))
             }
-            Self::ClientMoved { name, client } => {
-                write!(f, "client {} is at another spine", shown(name, client.0))
-            }
+            Self::ClientMoved { name, client } => write!(f, "client {} has moved", shown(name, client.0)),
             Self::ServerJoined { name, server, rings, bytes } => {
                 let (name, mib) = (shown(name, server.0), *bytes as f64 / f64::from(1 << 20));
                 write!(f, "server {name} holds {rings} rings of {mib:.1} MiB together (index {server})")

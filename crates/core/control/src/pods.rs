@@ -177,8 +177,8 @@ impl Pods {
         }
     }
 
-    /// A client was granted a registration at a spine, as [`Pods::granted`]. Returns the other spines where it
-    /// may be registered too, each once: their controllers get [`Event::ClientElsewhere`].
+    /// A client was granted a registration at a spine, as [`Pods::granted`]. Returns the other spines where
+    /// it may be registered too, each once: their controllers get [`Event::ClientElsewhere`].
     ///
     /// [`Event::ClientElsewhere`]: crate::Event::ClientElsewhere
     pub fn client_granted(

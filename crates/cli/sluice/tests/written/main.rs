@@ -12,12 +12,12 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::iter;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use common::{command, example, sluice, stderr, stdout};
+use common::{command, example, sluice, sluice_until, stderr, stdout};
 use lines::{Line, in_blocks, in_help, in_text, pages, root};
 use sluice_ports::free_address;
 use ways::{ELSEWHERE, EXAMPLES, Way, arguments, is_of, set, way};
@@ -324,11 +324,12 @@ fn run_together(lines: &[Line]) {
             }
             _ => {
                 set(&mut args, "--controller", &rack.controller);
-                let output = sluice(folder.path(), &words(&args));
                 // On a busy machine a load may miss its gates.
-                let is_well =
-                    output.status.success() || line.verb() == "load" && output.status.code() == Some(3);
-                assert!(is_well, "{}: {}", line.told(), stderr(&output));
+                let is_well = |output: &Output| {
+                    output.status.success() || line.verb() == "load" && output.status.code() == Some(3)
+                };
+                let output = sluice_until(folder.path(), &words(&args), is_well);
+                assert!(is_well(&output), "{}: {}", line.told(), stderr(&output));
             }
         }
     }

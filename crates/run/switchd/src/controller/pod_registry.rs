@@ -136,8 +136,8 @@ impl PodRegistry {
         Some(&self.spines[spine])
     }
 
-    /// Renews a host; returns the spine that answered last. A host stays registered at its spine until another
-    /// one accepts it.
+    /// Renews a host; returns the spine that answered last. A host stays registered at its spine until
+    /// another one accepts it.
     async fn renew(
         &self,
         PodRoute { to, from }: PodRoute,
