@@ -22,6 +22,7 @@ fn a_worker_that_drains_stays_until_its_clients_have_fetched_its_long_replies() 
     let worker = rack.worker_with("first", echo.clone(), dilated);
     let client = rack.client_dilated("c", 8);
     let _second = rack.worker("second", Echo::default());
+    rack.until_serving(2);
     let task = vec![7; LONG];
     let pending: Vec<PendingTask> =
         (0..50).map(|_| client.submit(ECHO, &task, DEADLINE).expect("it fits")).collect();
@@ -45,6 +46,7 @@ fn a_worker_whose_task_takes_longer_than_the_limit_ends_without_it_and_another_r
     let pending = client.submit(ECHO, b"task", DEADLINE).expect("it fits");
     until("work", || slow.runs.load(Ordering::Relaxed) == 1);
     let _second = rack.worker("second", Echo::default());
+    rack.until_serving(2);
     let report = worker.drain();
     assert!(!report.drained && report.finished == 0, "{report}");
     assert_eq!(pending.wait().outcome.done(), Some(&b"task"[..]));

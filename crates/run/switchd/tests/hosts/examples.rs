@@ -7,14 +7,13 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agent::Person;
-use crate::rack::{Rack, until};
+use crate::rack::Rack;
 
 #[test]
 fn the_ten_line_service_and_client_work_and_the_service_sums_up_on_sigterm() {
     let rack = Rack::start();
     let service = service(&["--controller", &rack.controller(), "--json"]);
-    until_served(&rack);
+    rack.until_serving(1);
     let output = client(&[&rack.controller(), "stressed"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "desserts\n");
@@ -59,14 +58,14 @@ fn a_client_and_a_service_that_nobody_reads_end_as_they_would_have_and_do_not_hi
     let rack = Rack::start();
     for (sink, code) in sinks().into_iter().zip([0, 1]) {
         let service = service_to(&["--controller", &rack.controller(), "--json"], sink);
-        until_served(&rack);
+        rack.until_serving(1);
         assert!(client(&[&rack.controller(), "stressed"]).status.success());
         let (ended, _, stderr) = terminate(service);
         assert_eq!(ended, Some(code), "{stderr}");
         assert!(!stderr.contains("panicked"), "{stderr}");
     }
     let _service = Killed(service(&["--controller", &rack.controller(), "--quiet"]));
-    until_served(&rack);
+    rack.until_serving(1);
     for (name, args) in [
         ("reverse_client", vec![rack.controller(), "stressed".to_owned()]),
         ("secure_client", vec!["stressed".to_owned(), "--controller".to_owned(), rack.controller()]),
@@ -107,12 +106,6 @@ fn service_to(flags: &[&str], stdout: Stdio) -> Child {
 
 fn service(flags: &[&str]) -> Child {
     service_to(flags, Stdio::piped())
-}
-
-/// Waits for the service: a client that finds none is not refused at once, but soon.
-fn until_served(rack: &Rack) {
-    let person = Person::of(rack);
-    until("the service", || person.status().slices[0].workers == 1);
 }
 
 fn client(args: &[&str]) -> Output {

@@ -191,8 +191,8 @@ fn replies_of_a_worker_that_dies_half_way_are_given_by_another() {
     dies.kill();
     let _lives = rack.worker("lives", Echo::default());
     for (i, pending) in pending {
-        let ended = pending.wait();
-        assert!(ended.outcome.done() == Some(&long_task(i)[..]), "{i}: {}", ended.outcome);
+        let outcome = insist(&client, &long_task(i), pending, &[NOBODY]);
+        assert!(outcome.done() == Some(&long_task(i)[..]), "{i}: {outcome}");
     }
 }
 
@@ -265,12 +265,16 @@ fn a_worker_that_drains_finishes_what_it_holds_and_others_go_on() {
     // A repeat of a task that had waited for long would be run by the other worker, too.
     let client = rack.client_dilated("c", 200);
     let _second = rack.worker("second", slow.clone());
+    rack.until_serving(2);
     let pending: Vec<PendingTask> =
         (0..200_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();
     until("work", || slow.runs.load(Ordering::Relaxed) > 20);
     let report = first.drain();
     assert!(report.drained && report.finished > 0, "{report}");
-    assert!(pending.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
+    for pending in pending {
+        let ended = pending.wait();
+        assert!(ended.outcome.done().is_some(), "{}", ended.outcome);
+    }
     assert_eq!(slow.runs.load(Ordering::Relaxed), 200);
 }
 
@@ -280,6 +284,7 @@ fn tasks_of_a_worker_that_dies_are_answered_by_another() {
     let slow = Echo { takes: Duration::from_millis(2), ..Echo::default() };
     let first = rack.worker("first", slow.clone());
     let _second = rack.worker("second", slow.clone());
+    rack.until_serving(2);
     let client = rack.client("c");
     let pending: Vec<PendingTask> =
         (0..200_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();

@@ -22,6 +22,7 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Nanos, RejectReason};
 
 use crate::DEADLINE;
+use crate::agent::Person;
 
 /// The type of the tests' tasks.
 pub(crate) const ECHO: TaskType = TaskType(9);
@@ -178,6 +179,12 @@ impl Rack {
     pub(crate) fn restart(&mut self) {
         self.end();
         self.life = Some(self.live());
+    }
+
+    /// Waits until so many workers serve the first slice.
+    pub(crate) fn until_serving(&self, workers: u32) {
+        let person = Person::of(self);
+        until("its workers", || person.status().slices[0].workers == workers);
     }
 
     pub(crate) fn controller(&self) -> String {
