@@ -91,6 +91,7 @@ impl Front {
             payload: submit.payload,
             place,
         };
+        // The packet has no name of its own: it would be written, and copied from there.
         Verdict::Send { to, packet: Packet::Dispatch(dispatch) }
     }
 
