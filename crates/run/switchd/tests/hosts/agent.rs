@@ -12,16 +12,16 @@ use sluice_net::client::PendingTask;
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, TaskType};
 use sluice_netem::Rates;
-use sluice_rpc::Remote;
 use sluice_rpc::v1::controller_client::ControllerClient;
 use sluice_rpc::v1::{
     AgentInterval, MoveWorkerRequest, SetTypeRequest, StatusRequest, StatusResponse, WatchRequest,
     WatchResponse,
 };
+use sluice_rpc::{Remote, RenewedChannel, is_silence};
 use sluice_wire::Nanos;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
-use tonic::{Code, Streaming};
+use tonic::{Code, Response, Status, Streaming};
 
 use crate::DEADLINE;
 use crate::rack::{ECHO, OTHER, Rack, Running, until};
@@ -45,10 +45,12 @@ impl Service for Both {
     }
 }
 
+type Calls = ControllerClient<RenewedChannel>;
+
 /// An operator who calls the controller.
 pub(super) struct Person {
     runtime: Runtime,
-    calls: ControllerClient<sluice_rpc::RenewedChannel>,
+    calls: Calls,
 }
 
 impl Person {
@@ -59,22 +61,30 @@ impl Person {
         Self { runtime, calls }
     }
 
+    /// The answer to a call. Calls once more if none came: a call has a second, and a busy machine may need
+    /// longer.
+    fn answer<T>(&self, call: impl AsyncFn(Calls) -> Result<Response<T>, Status>) -> Result<T, Status> {
+        for _ in 0..100 {
+            match self.runtime.block_on(call(self.calls.clone())) {
+                Err(why) if is_silence(&why) => {}
+                answer => return answer.map(Response::into_inner),
+            }
+        }
+        panic!("nobody answers");
+    }
+
     pub(super) fn status(&self) -> StatusResponse {
-        // A call has a second, and a busy machine may need longer.
-        let call = || self.runtime.block_on(self.calls.clone().status(StatusRequest {}));
-        std::iter::repeat_with(call).take(100).find_map(Result::ok).expect("it answers").into_inner()
+        self.answer(async |mut calls| calls.status(StatusRequest {}).await).expect("it answers")
     }
 
-    fn moves(&self, worker: &str, slice: TaskType) -> Result<(), tonic::Status> {
-        let mut calls = self.calls.clone();
+    fn moves(&self, worker: &str, slice: TaskType) -> Result<(), Status> {
         let request = MoveWorkerRequest { worker: worker.to_owned(), slice: slice.to_string() };
-        self.runtime.block_on(calls.move_worker(request)).map(|_| ())
+        self.answer(async |mut calls| calls.move_worker(request.clone()).await).map(|_| ())
     }
 
-    fn maps(&self, task_type: TaskType, slice: TaskType) -> Result<(), tonic::Status> {
-        let mut calls = self.calls.clone();
+    fn maps(&self, task_type: TaskType, slice: TaskType) -> Result<(), Status> {
         let request = SetTypeRequest { task_type: task_type.0.into(), slice: Some(slice.to_string()) };
-        self.runtime.block_on(calls.set_type(request)).map(|_| ())
+        self.answer(async |mut calls| calls.set_type(request.clone()).await).map(|_| ())
     }
 
     /// Waits for the first event that fits.
