@@ -303,7 +303,7 @@ rate = 200
 mix = "9=1"
 warm_up = "0s"
 length = "200ms"
-behind_max = "1s"
+behind_max = "60s"
 [load.request.9]
 text = "desserts"
 "#;

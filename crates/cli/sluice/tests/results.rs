@@ -109,7 +109,7 @@ fn faults_and_dilation_are_marked_in_the_result() {
 
 #[test]
 fn killed_workers_and_a_killed_switch_lose_nothing_and_are_timed() {
-    let plan = SMALL.replace("length = \"1s\"", "length = \"5s\"")
+    let plan = SMALL.replace("length = \"1s\"", "length = \"5s\"\ndeadline = \"60s\"")
         + "[[event]]\nat = \"1s\"\nkill = \"worker w-1\"\nreturn_after = \"300ms\"\n"
         + "[[event]]\nat = \"3s\"\nkill = \"switch\"\nreturn_after = \"200ms\"\n";
     let folder = folder_with(&plan);
@@ -129,7 +129,7 @@ fn killed_workers_and_a_killed_switch_lose_nothing_and_are_timed() {
 
 #[test]
 fn under_draconis_and_a_server_kills_and_loss_together_lose_no_task() {
-    let plan = SMALL.replace("length = \"1s\"", "length = \"3s\"")
+    let plan = SMALL.replace("length = \"1s\"", "length = \"3s\"\ndeadline = \"60s\"")
         + "[[event]]\nat = \"600ms\"\nkill = \"worker w-1\"\nreturn_after = \"300ms\"\n"
         + "[[event]]\nat = \"1500ms\"\nkill = \"switch\"\nreturn_after = \"200ms\"\n";
     for policy in ["draconis:poll=500us,jobs=5", "server:1"] {
@@ -146,7 +146,7 @@ fn under_draconis_and_a_server_kills_and_loss_together_lose_no_task() {
 
 #[test]
 fn a_killed_controller_of_its_own_loses_nothing() {
-    let plan = SMALL.replace("length = \"1s\"", "length = \"3s\"")
+    let plan = SMALL.replace("length = \"1s\"", "length = \"3s\"\ndeadline = \"60s\"")
         + "[switch]\ncontroller_apart = true\n[[event]]\nat = \"1s\"\nkill = \"controller\"\nreturn_after = \"500ms\"\n";
     let folder = folder_with(&plan);
     let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
@@ -158,7 +158,7 @@ fn a_killed_controller_of_its_own_loses_nothing() {
 
 #[test]
 fn a_sender_that_fell_behind_fails_its_gate_with_one_valid_result() {
-    let folder = folder_with(&SMALL.replace("behind_max = \"1s\"", "behind_max = \"1ns\""));
+    let folder = folder_with(&SMALL.replace("behind_max = \"60s\"", "behind_max = \"1ns\""));
     let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let result = json(&output);
@@ -169,8 +169,8 @@ fn a_sender_that_fell_behind_fails_its_gate_with_one_valid_result() {
 
 #[test]
 fn thresholds_of_plan_and_flags_decide_the_exit_code() {
-    let bounds = "behind_max = \"1s\"\nthresholds = [\"hold.p99<1min\", \"failed<1%\"]";
-    let folder = folder_with(&SMALL.replace("behind_max = \"1s\"", bounds));
+    let bounds = "behind_max = \"60s\"\nthresholds = [\"hold.p99<1min\", \"failed<1%\"]";
+    let folder = folder_with(&SMALL.replace("behind_max = \"60s\"", bounds));
     // The type by its number.
     let flags = ["--threshold", "4.p99<1ns", "--threshold", "refused<=1%", "--length", "300ms", "--json"];
     let output = sluice(folder.path(), &[&["up", "plan.toml"], &flags[..]].concat());
@@ -278,7 +278,7 @@ fn stages_that_cannot_be_are_refused_before_anything_runs() {
 
 #[test]
 fn a_signal_ends_a_run_early_with_what_was_measured() {
-    let said = stopped_early("behind_max = \"1s\"");
+    let said = stopped_early("behind_max = \"60s\"");
     assert!(!said.contains("does not hold"), "{said}");
 }
 
@@ -291,7 +291,7 @@ fn a_run_that_was_stopped_ends_as_such_also_where_a_gate_is_missed() {
 /// Stops the small rack in the middle of its load; returns its final output.
 fn stopped_early(behind_max: &str) -> String {
     let plan =
-        SMALL.replace("length = \"1s\"", "length = \"60s\"").replace("behind_max = \"1s\"", behind_max);
+        SMALL.replace("length = \"1s\"", "length = \"60s\"").replace("behind_max = \"60s\"", behind_max);
     let folder = folder_with(&plan);
     let mut up = command(folder.path(), &["up", "plan.toml"])
         .stdout(Stdio::piped())

@@ -6,6 +6,7 @@
 mod common;
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use common::loaded::{BEFORE, LoadedRack, ReplacedPart, tasks};
 use common::{Running, command};
@@ -162,6 +163,16 @@ fn a_worker_whose_service_does_not_return_is_ended_by_a_second_signal() {
     let _load = Running(load.expect("it starts"));
     rack.wait(|status| tasks(status) > 0);
     let pid = Pid::from_child(&worker.0);
+    // The service spins.
+    let ticks = || -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", worker.0.id())).expect("it lives");
+        let in_user_mode = stat.rsplit(") ").next().and_then(|stat| stat.split(' ').nth(11));
+        in_user_mode.and_then(|ticks| ticks.parse().ok()).expect("a number")
+    };
+    let before = ticks();
+    while ticks() < before + 20 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     // Two equal signals that are pending at once count as one.
     kill_process(pid, Signal::TERM).expect("it lives");
     kill_process(pid, Signal::INT).expect("it lives");

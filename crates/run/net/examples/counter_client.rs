@@ -15,7 +15,7 @@ fn shard_of(name: &str, shards: u16) -> u16 {
 fn counted(address: &str, shards: &str, name: &str) -> Result<String, Box<dyn Error>> {
     let shard = shard_of(name, shards.parse()?);
     let client = Client::connect(&ClientOptions::new(address)?)?;
-    let ended = client.submit(TaskType(30 + shard), name.as_bytes(), Duration::from_secs(5))?.wait();
+    let ended = client.submit(TaskType(30 + shard), name.as_bytes(), Duration::from_secs(60))?.wait();
     let count = ended.outcome.done().ok_or_else(|| ended.outcome.to_string())?;
     Ok(format!("shard {shard}: {}", String::from_utf8_lossy(count)))
 }

@@ -48,7 +48,7 @@ fn answered(address: &str, words: &[&str]) -> Result<String, Box<dyn Error>> {
         _ => return Err(USAGE.into()),
     };
     let client = Client::connect(&ClientOptions::new(address)?)?;
-    let ended = client.submit(task_type, &request, Duration::from_secs(5))?.wait();
+    let ended = client.submit(task_type, &request, Duration::from_secs(60))?.wait();
     let reply = ended.outcome.done().ok_or_else(|| ended.outcome.to_string())?;
     shown(task_type, reply, words)
         .ok_or_else(|| "the reply cannot be read: is the worker of another version?".into())

@@ -32,7 +32,7 @@ rate = 300
 mix = "hold=1"
 warm_up = "200ms"
 length = "1s"
-behind_max = "1s"
+behind_max = "60s"
 "#;
 
 /// `sluice` with these arguments in `folder`, ready to start.
@@ -132,6 +132,24 @@ pub(crate) fn lone_switch(folder: &Path) -> (Running, String) {
 /// Runs `sluice` to its end.
 pub(crate) fn sluice(folder: &Path, args: &[&str]) -> Output {
     command(folder, args).output().expect("sluice starts")
+}
+
+/// Runs `sluice` until its output is so, or for two minutes. A controller that a busy machine keeps from
+/// answering for a second counts as dead.
+pub(crate) fn sluice_until(folder: &Path, args: &[&str], is_so: impl Fn(&Output) -> bool) -> Output {
+    let patience = Instant::now() + Duration::from_mins(2);
+    loop {
+        let output = sluice(folder, args);
+        if is_so(&output) || Instant::now() > patience {
+            return output;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The same until it ends without an error.
+pub(crate) fn sluice_succeeds(folder: &Path, args: &[&str]) -> Output {
+    sluice_until(folder, args, |output| output.status.success())
 }
 
 pub(crate) fn stdout(output: &Output) -> String {
