@@ -127,10 +127,14 @@ fn what_is_no_request_or_a_huge_one_ends_its_own_connection_only() {
 #[test]
 fn who_keeps_all_places_loses_them() {
     let (at, _served) = served(None);
-    let silent: Vec<TcpStream> =
-        (0..CONNECTIONS_MAX).map(|_| TcpStream::connect(at).expect("it listens")).collect();
-    let full = answer(at, request("GET /", &[("Host", "localhost")], "").as_bytes());
-    assert!(full.starts_with("HTTP/1.1 503") || full.is_empty(), "{full}");
+    // Those who ask nothing for five seconds are sent away: a test that gets no turn for so long tries again.
+    let mut tries = (0..5).map(|_| {
+        let silent: Vec<_> =
+            (0..CONNECTIONS_MAX).map(|_| TcpStream::connect(at).expect("it listens")).collect();
+        (silent, answer(at, request("GET /", &[("Host", "localhost")], "").as_bytes()))
+    });
+    let full = tries.find(|(_, full)| full.starts_with("HTTP/1.1 503") || full.is_empty());
+    let (silent, _) = full.expect("the next one is sent away");
     while TcpStream::connect(at).map_or(true, |stream| !is_served(stream)) {
         std::thread::yield_now();
     }

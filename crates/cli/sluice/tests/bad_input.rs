@@ -420,9 +420,7 @@ fn a_load_against_an_absent_switch_ends_after_its_patience() {
 #[test]
 fn whoever_asks_a_controller_that_is_not_there_hears_how_to_start_one() {
     let folder = folder();
-    let held = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let nobody = held.local_addr().expect("an address").to_string();
-    drop(held);
+    let nobody = free_address().to_string();
     for asks in [&["status"][..], &["move", "w", "s"], &["map", "get", "s"]] {
         let args = [asks, &["--controller", &nobody]].concat();
         refuses(folder.path(), &args, &["no controller answers", "start one with `sluice switch`"]);

@@ -4,12 +4,10 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Output, Stdio};
 
 use common::controlled::ControlledRack;
-use common::{Running, command, sluice, stderr, stdout, terminate};
+use common::{Running, command, sluice, sluice_until, stderr, stdout, terminate};
 use rustix::process::Signal;
 
 #[test]
@@ -17,7 +15,7 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     let mut rack = ControlledRack::start();
     let first = rack.leader();
     let (first_at, other_at) = (rack.controllers[first].0.clone(), rack.controllers[1 - first].0.clone());
-    rack.waits(&other_at);
+    rack.follows(&other_at, &first_at);
 
     // The page's commands, while both run.
     for line in rack.page.lines("sh") {
@@ -25,13 +23,12 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
         let said = sluice(rack.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(said.status.code(), Some(0), "{line}: {}", stderr(&said));
     }
-    let text = stdout(&rack.asked(&["status"]));
     let parts = [
         format!("controller http://{other_at}: standby, http://{first_at} leads"),
         format!("controller http://{first_at}; switch"),
         format!("standbys http://{other_at}"),
     ];
-    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    says(&rack, &parts);
     let alone = sluice(rack.path(), &["move", "w-1", "work", "--controller", &other_at]);
     assert_eq!(alone.status.code(), Some(2));
     assert!(
@@ -41,12 +38,10 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
 
     // Killed under load.
     let load = rack.load();
-    thread::sleep(Duration::from_secs(1));
     drop(rack.controllers.remove(first));
     assert_eq!(rack.controllers[rack.leader()].0, other_at);
     rack.page.lost_nothing(load);
-    let text = stdout(&rack.asked(&["status"]));
-    assert!(text.contains(&format!("controller http://{first_at}: dead: ")), "{text}");
+    says(&rack, &[format!("controller http://{first_at}: dead: ")]);
 
     // A new one waits. Then the leader stands still under load, and goes on as a standby.
     let is_it = |line: &&str| line.contains("--standby") && rack.page.here(line).contains(&first_at);
@@ -54,7 +49,6 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     rack.start_line(again);
     rack.waits(&first_at);
     let load = rack.load();
-    thread::sleep(Duration::from_secs(1));
     rack.signal(0, Signal::STOP);
     assert_eq!(rack.controllers[rack.leader()].0, first_at);
     rack.signal(0, Signal::CONT);
@@ -74,6 +68,13 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     for other in rack.others.into_iter().rev() {
         other.ends_well();
     }
+}
+
+/// Asks all controllers until their status has all of this.
+fn says(rack: &ControlledRack, parts: &[String]) {
+    let has_all = |output: &Output| parts.iter().all(|part| stdout(output).contains(part));
+    let said = sluice_until(rack.path(), &["status", "--controller", &rack.all()], has_all);
+    assert!(has_all(&said), "{parts:?}: {}", stdout(&said));
 }
 
 #[test]

@@ -4,12 +4,14 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::controlled::role;
+use common::loaded::tasks;
 use common::page_rack::PageRack;
 use common::relay::{Cut, Relay};
 use common::{Running, command, json, sluice, stderr};
@@ -111,10 +113,13 @@ impl Datacenter {
 
     /// The controller that leads.
     fn leader(&self) -> usize {
-        let leads =
-            |controller: &usize| self.status(*controller, 0).is_some_and(|status| role(&status) == "leads");
-        self.until("a leader", || (0..2).any(|controller| leads(&controller)));
-        let leader = (0..2).find(leads).expect("it leads");
+        let found = Cell::new(None);
+        self.until("a leader", || {
+            let leads = |status: Value| role(&status) == "leads";
+            found.set((0..2).find(|controller| self.status(*controller, 0).is_some_and(leads)));
+            found.get().is_some()
+        });
+        let leader = found.get().expect("it was waited for");
         self.leads(leader);
         leader
     }
@@ -123,11 +128,14 @@ impl Datacenter {
     fn load(&self) -> Child {
         // A machine that stands still for seconds is no reason to lose a task.
         let load = ["load", "--mix", "hold=1", "--rate", "100", "--warm-up", "0s", "--length", "8s"];
-        let load = [&load[..], &["--deadline", "1min", "--json"]].concat();
+        let load = [&load[..], &["--deadline", "1min", "--patience", "2min", "--json"]].concat();
         let all = self.page.here(ALL);
         let args = [&load[..], &["--controller", &all]].concat();
+        let leader = self.leader();
+        let sums = || [0, 1].map(|spine| self.status(leader, spine).map_or(0, |status| tasks(&status)));
+        let before = sums();
         let started = command(self.page.path(), &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        thread::sleep(Duration::from_secs(1));
+        self.until("loaded", || sums().iter().zip(&before).all(|(now, before)| now > before));
         started.expect("it starts")
     }
 
@@ -142,7 +150,10 @@ fn etcd(page: &PageRack, tls: &[&str]) -> Option<Running> {
     let line = page.lines("sh etcd").next().expect("the page starts it");
     let args = page.args(line).into_iter();
     let args = args.map(|arg| if tls.is_empty() { arg } else { arg.replace("http://", "https://") });
-    let log = std::fs::File::options().create(true).append(true).open(page.path().join("etcd.log"));
+    let path = page.path().join("etcd.log");
+    let log = std::fs::File::options().create(true).append(true).open(&path);
+    let ready = || std::fs::read_to_string(&path).map_or(0, |log| log.matches("ready to serve").count());
+    let before = ready();
     let peers = format!("http://{}", free_address());
     let started = Command::new("etcd")
         .args(args)
@@ -162,7 +173,8 @@ fn etcd(page: &PageRack, tls: &[&str]) -> Option<Running> {
     let running = Running(started);
     let at = page.here(ETCD);
     let end = Instant::now() + PATIENCE;
-    while std::net::TcpStream::connect(&at).is_err() {
+    // It takes connections before it can answer.
+    while ready() == before || std::net::TcpStream::connect(&at).is_err() {
         assert!(Instant::now() < end, "etcd does not listen");
         thread::sleep(Duration::from_millis(20));
     }

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::process::Stdio;
 use std::thread;
 
-use common::{Running, command, hold_to_schema, sluice, stderr, stdout};
+use common::{Running, command, hold_to_schema, sluice, sluice_succeeds, stderr, stdout};
 use serde_json::Value;
 use sluice_rpc::v1::{self, Counter};
 use sluice_switchd::rpc::services::controller_server::{Controller, ControllerServer};
@@ -32,7 +32,7 @@ fn what_a_hostile_controller_calls_things_commands_no_terminal() {
             assert!(!text.lines().any(|line| line.starts_with("w-2")), "{args:?}: {text}");
         }
     }
-    let shown = stdout(&sluice(folder.path(), &["status", "--controller", &at]));
+    let shown = stdout(&sluice_succeeds(folder.path(), &["status", "--controller", &at]));
     assert!(shown.contains("w\\u{1b}[2J"), "{shown}");
 }
 

@@ -9,10 +9,10 @@ mod strict;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use common::namespaced::is_root;
-use common::{Running, SMALL, command, json, sluice, stderr, stdout};
+use common::{Running, SMALL, command, json, sluice, sluice_succeeds, sluice_until, stderr, stdout};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sluice_ports::free_address;
@@ -20,6 +20,8 @@ use strict::Series;
 
 /// More scrapes than anything here needs to come true.
 const MOST_LOOKS: usize = 2_000;
+/// More scrapes than a worker that was killed is down for.
+const LOOKS_AT_A_KILL: usize = 600;
 
 /// The metrics at an address.
 fn scrape(at: SocketAddr) -> Series {
@@ -32,14 +34,18 @@ fn scrape(at: SocketAddr) -> Series {
     strict::read(body)
 }
 
-/// Scrapes until the values are as they should be.
-fn wait_for(at: SocketAddr, what: &str, is_so: impl Fn(&Series) -> bool) -> Series {
-    let looks = (0..MOST_LOOKS).map(|_| {
+/// Scrapes again and again.
+fn looks(at: SocketAddr) -> impl Iterator<Item = Series> {
+    std::iter::repeat_with(move || {
         std::thread::sleep(std::time::Duration::from_millis(5));
         scrape(at)
-    });
+    })
+}
+
+/// Scrapes until the values are as they should be.
+fn wait_for(at: SocketAddr, what: &str, is_so: impl Fn(&Series) -> bool) -> Series {
     let mut last = Series::new();
-    for seen in looks {
+    for seen in looks(at).take(MOST_LOOKS) {
         if is_so(&seen) {
             return seen;
         }
@@ -85,7 +91,7 @@ fn one_port_has_what_status_says_and_what_each_process_counts() {
         sum(series, "sluice_worker_tasks_served_total", "outcome=\"done\"") >= replied
             && sum(series, "sluice_controller_hosts", "client") == 0.0
     });
-    let status = json(&sluice(folder.path(), &["status", "--json"]));
+    let status = json(&sluice_succeeds(folder.path(), &["status", "--json"]));
     for (counter, name) in [
         ("submits", "sluice_switch_submits_total"),
         ("dispatched", "sluice_switch_tasks_dispatched_total"),
@@ -101,7 +107,7 @@ fn one_port_has_what_status_says_and_what_each_process_counts() {
     assert_eq!(of_slice("sluice_slice_workers"), slice["workers"].as_f64().expect("a number"));
     // The limit is measured, and may move between two looks.
     wait_for(at, "the same limit", |series| {
-        let status = json(&sluice(folder.path(), &["status", "--json"]));
+        let status = json(&sluice_succeeds(folder.path(), &["status", "--json"]));
         let limit = status["slices"][0]["limit"].as_f64().expect("a number");
         sum(series, "sluice_slice_tasks_waiting_limit", "slice=\"work\"") == limit
     });
@@ -123,14 +129,15 @@ fn a_plans_load_is_counted_beside_the_processes() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = free_address();
     let _rack = rack_of(folder.path(), at, &SMALL.replace("length = \"1s\"", "length = \"60s\""));
-    let series = wait_for(at, "replied", |series| {
-        sum(series, "sluice_client_tasks_ended_total", "process=\"load\",outcome=\"replied\"") > 0.0
+    // A scrape may come between the counts of one task.
+    wait_for(at, "replied, with a latency each", |series| {
+        let of_load = |name: &str| sum(series, name, "process=\"load\"");
+        let replied = sum(series, "sluice_client_tasks_ended_total", "process=\"load\",outcome=\"replied\"");
+        replied > 0.0
+            && of_load("sluice_client_latency_seconds_count") == replied
+            && of_load("sluice_client_latency_seconds_sum") > of_load("sluice_client_service_seconds_sum")
+            && of_load("sluice_client_tasks_submitted_total") >= replied
     });
-    let of_load = |name: &str| sum(&series, name, "process=\"load\"");
-    let replied = sum(&series, "sluice_client_tasks_ended_total", "outcome=\"replied\"");
-    assert_eq!(of_load("sluice_client_latency_seconds_count"), replied);
-    assert!(of_load("sluice_client_latency_seconds_sum") > of_load("sluice_client_service_seconds_sum"));
-    assert!(of_load("sluice_client_tasks_submitted_total") >= replied);
 }
 
 #[test]
@@ -189,11 +196,13 @@ fn a_worker_that_is_killed_is_down_until_it_counts_anew() {
     let up = |series: &Series| sum(series, "sluice_process_up", "worker w-1");
     let registered = |series: &Series| sum(series, "sluice_worker_registered", "worker w-1");
     wait_for(at, "registered", |series| up(series) + registered(series) == 2.0);
-    let pid = rack.worker_process("w-1");
-    kill_process(pid, Signal::KILL).expect("it lives");
-    let series = wait_for(at, "down", |series| up(series) == 0.0);
+    // `sluice up` starts it again half a second later. A test that gets no turn for so long kills once more.
+    let series = (0..3).find_map(|_| {
+        kill_process(rack.worker_process("w-1"), Signal::KILL).expect("it lives");
+        looks(at).take(LOOKS_AT_A_KILL).find(|series| up(series) == 0.0)
+    });
+    let series = series.expect("never down");
     assert!(!series.keys().any(|key| key.starts_with("sluice_worker") && key.contains("w-1")), "{series:?}");
-    // `sluice up` starts it again.
     wait_for(at, "back", |series| up(series) + registered(series) == 2.0);
     rack.ends_well();
 }
@@ -341,14 +350,12 @@ fn prometheus_reads_a_live_rack_and_all_of_board_and_rules_has_data_and_a_stoppe
         seen(compared(rule["query"].as_str().expect("a query")), &|values| !values.is_empty());
     }
     let firing = |alert: &str| format!("ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}}");
-    for alert in ["SluiceProcessDown", "SluiceHostsDied"] {
-        seen(&firing(alert), &<[f64]>::is_empty);
-    }
+    // A lease may have ended while this machine stood still, and is told of for minutes.
+    seen(&firing("SluiceProcessDown"), &<[f64]>::is_empty);
     let worker = rack.worker_process("w-1");
     kill_process(worker, Signal::STOP).expect("it lives");
-    for alert in ["SluiceProcessDown", "SluiceHostsDied"] {
-        seen(&firing(alert), &|values| values == [1.0]);
-    }
+    seen(&firing("SluiceProcessDown"), &|values| values == [1.0]);
+    seen(&firing("SluiceHostsDied"), &|values| values.contains(&1.0));
     kill_process(worker, Signal::CONT).expect("it lives");
     seen(&firing("SluiceProcessDown"), &<[f64]>::is_empty);
 }
@@ -423,14 +430,14 @@ fn a_standby_is_no_alert_and_all_tell_of_a_switch_that_stands_still() {
         assert_eq!((&standing["role"], &standing["leader"]), (&"standby".into(), &"".into()), "{standing}");
     }
     let all = format!("{one},{other}");
-    let text = stdout(&sluice(folder.path(), &["status", "--controller", &all]));
-    for part in [
+    let parts = [
         "standby, the switch does not say who leads: ",
         "no controller leads now\nwhat is wrong:",
         "(switch-lost)",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    ];
+    let says_all = |output: &Output| parts.iter().all(|part| stdout(output).contains(part));
+    let said = sluice_until(folder.path(), &["status", "--controller", &all], says_all);
+    assert!(says_all(&said), "{parts:?}: {}", stdout(&said));
     kill_process(Pid::from_child(&switch.0), Signal::CONT).expect("it lives");
     both("one leads again", &|one, other| leads(one) != leads(other));
 }

@@ -43,14 +43,19 @@ const PATIENCE: Duration = Duration::from_mins(2);
 #[test]
 fn newer_callers_of_controller_and_switch_are_refused_in_one_line_and_counted() {
     let rack = Apart::start(&[]);
-    let runtime = runtime();
+    let (runtime, began) = (runtime(), Instant::now());
     let refused = runtime.block_on(async {
         let mut calls = ControllerClient::with_interceptor(lazily(rack.control), says_newer);
-        let status = calls.status(StatusRequest {}).await.expect_err("it is newer");
-        let renewal = calls.renew_worker(RenewWorkerRequest::default()).await.expect_err("it is newer");
+        let mut refused = Vec::new();
+        for _ in 0..20 {
+            refused.push(calls.status(StatusRequest {}).await.expect_err("it is newer"));
+        }
+        refused.push(calls.renew_worker(RenewWorkerRequest::default()).await.expect_err("it is newer"));
         let mut tables = TablesClient::with_interceptor(lazily(rack.tables), says_newer);
-        [status, renewal, tables.describe(DescribeRequest { term: 9 }).await.expect_err("it is newer")]
+        refused.push(tables.describe(DescribeRequest { term: 9 }).await.expect_err("it is newer"));
+        refused
     });
+    let lines = 1 + began.elapsed().as_secs() as usize;
     for why in refused {
         assert_eq!(why.code(), Code::FailedPrecondition);
         let parts = ["the caller is ", NEWER, "replace this process by a build like the caller's"];
@@ -58,14 +63,14 @@ fn newer_callers_of_controller_and_switch_are_refused_in_one_line_and_counted() 
         assert!(!why.message().contains('\n'), "{why}");
     }
     let status = rack.until(|status| {
-        status["refused"]["other_version"] == 2
+        status["refused"]["other_version"] == 21
             && status["switch"]["counters"]["refused_call_other_version"] == 1
     });
     assert_eq!(status["switch"]["link"], "up", "a newer controller has no say: {status}");
-    // A stranger's calls do not fill a log.
-    for log in ["controller.log", "switch.log"] {
+    // A stranger's calls do not fill a log: it has one line a second.
+    for (log, most) in [("controller.log", lines), ("switch.log", 1)] {
         let said = rack.log(log);
-        assert_eq!(said.matches(NEWER).count(), 1, "{log}: {said}");
+        assert!((1..=most).contains(&said.matches(NEWER).count()), "{log}: {said}");
     }
 }
 
@@ -83,10 +88,9 @@ fn packets_of_a_newer_version_are_counted_by_switch_and_worker_and_status_says_w
     bytes[0] = PACKETS;
     let status = rack.until(|status| {
         socket.send_to(&bytes, rack.switch).expect("sent");
-        status["findings"].as_array().is_some_and(|findings| !findings.is_empty())
+        let mut findings = status["findings"].as_array().into_iter().flatten();
+        findings.any(|finding| finding["code"] == "packets-other-version")
     });
-    let finding = &status["findings"][0];
-    assert_eq!(finding["code"], "packets-other-version", "{status}");
     assert!(status["switch"]["counters"]["wrong_version"].as_u64() > Some(10), "{status}");
     // A newer switch at the old one's address.
     rack.end_switch();
@@ -129,17 +133,23 @@ fn hosts_and_commands_that_meet_a_newer_controller_end_with_one_line() {
 fn a_registered_worker_serves_on_while_a_newer_controller_stands_in_the_old_ones_place() {
     let mut rack = Apart::start(&[]);
     let _worker = rack.worker(&[]);
-    rack.until(|status| status["workers"][0]["phase"] == "open");
-    rack.end_controller();
-    let newer = Newer::serve(rack.control);
-    rack.logged("worker.log", "no version in common");
-    newer.end();
-    rack.start_controller(&[]);
-    let status = rack.until(|status| status["workers"][0]["name"] == "w-1");
-    assert_eq!(status["workers"][0]["generation"], 1, "it had to register anew: {status}");
-    rack.logged("worker.log", "the controller grants the registration now");
-    let said = rack.log("worker.log");
-    assert_eq!(said.matches(NEWER).count(), 1, "said once: {said}");
+    let generation = |mut status: Value| status["workers"][0]["generation"].take();
+    let mut held = generation(rack.until(|status| status["workers"][0]["phase"] == "open"));
+    // It asks once a second, and the returned controller gives it two: on a machine that stands still for as
+    // long it registers anew.
+    let is_kept = (1..=5).any(|times| {
+        rack.end_controller();
+        let newer = Newer::serve(rack.control);
+        rack.logged_times("worker.log", "no version in common", times);
+        newer.end();
+        rack.start_controller(&[]);
+        let now = generation(rack.until(|status| status["workers"][0]["name"] == "w-1"));
+        rack.logged_times("worker.log", "the controller grants the registration now", times);
+        let said = rack.log("worker.log");
+        assert_eq!(said.matches(NEWER).count(), times, "said once: {said}");
+        std::mem::replace(&mut held, now.clone()) == now
+    });
+    assert!(is_kept, "it had to register anew: {}", rack.log("worker.log"));
 }
 
 #[test]
@@ -235,8 +245,13 @@ impl Apart {
 
     /// Waits until a log has this.
     fn logged(&self, name: &str, part: &str) {
+        self.logged_times(name, part, 1);
+    }
+
+    /// Waits until a log has this so many times.
+    fn logged_times(&self, name: &str, part: &str, times: usize) {
         let end = Instant::now() + PATIENCE;
-        while !self.log(name).contains(part) {
+        while self.log(name).matches(part).count() < times {
             assert!(Instant::now() < end, "no {part:?} in {name}: {}", self.log(name));
             thread::sleep(Duration::from_millis(20));
         }

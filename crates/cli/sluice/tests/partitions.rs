@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::controlled::{ControlledRack, PATIENCE, role};
 use common::relay::Cut;
-use common::{Running, command, json, sluice, stderr, terminate};
+use common::{Running, command, sluice, stderr, terminate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sluice_ports::free_address;
@@ -25,7 +25,6 @@ fn a_leader_that_is_cut_off_from_the_switch_is_followed_and_is_a_standby_after_t
     for cut in [Cut::Silent, Cut::Silent, Cut::Closed, Cut::Closed, Cut::Deaf, Cut::Deaf] {
         let (at, next_at) = (&rack.controllers[leader].0, &rack.controllers[1 - leader].0);
         let load = rack.load();
-        thread::sleep(Duration::from_secs(1));
         rack.relays[leader].cut(cut);
         rack.waits(at);
         assert_eq!(rack.leader(), 1 - leader, "{cut:?}: {}", rack.page.logs());
@@ -74,7 +73,6 @@ fn a_switch_that_stands_still_and_goes_on_has_one_leader_and_loses_nothing() {
     let switch = Pid::from_child(&rack.others[0].0);
     for _ in 0..2 {
         let load = rack.load();
-        thread::sleep(Duration::from_secs(1));
         kill_process(switch, Signal::STOP).expect("it lives");
         rack.controllers.iter().for_each(|(at, _)| rack.waits(at));
         kill_process(switch, Signal::CONT).expect("it lives");
@@ -158,8 +156,7 @@ fn says(rack: &ControlledRack, args: &[&str], code: Option<i32>, parts: &[&str])
 
 /// The workers' generations by index, as this controller knows them.
 fn generations(rack: &ControlledRack, controller: usize) -> Vec<(u64, u64)> {
-    let said = sluice(rack.path(), &["status", "--json", "--controller", &rack.controllers[controller].0]);
-    let status = json(&said);
+    let status = rack.wait(&rack.controllers[controller].0, |_| true);
     assert_eq!(role(&status), "leads", "{status}");
     let of = |worker: &Value| {
         (worker["worker"].as_u64().expect("a number"), worker["generation"].as_u64().expect("a number"))

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{Running, SMALL, command, hold_to_schema, json, sluice, stderr, stdout};
+use common::{Running, SMALL, command, hold_to_schema, json, sluice, sluice_succeeds, stderr, stdout};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn rack_of(folder: &Path, name: &str, plan: &str) -> Running {
 fn status_move_map_and_load_find_the_one_rack_and_ask_which_if_there_are_several() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = rack(folder.path(), "first");
-    let status = json(&sluice(folder.path(), &["status", "--json"]));
+    let status = json(&sluice_succeeds(folder.path(), &["status", "--json"]));
     assert_eq!(status["workers"].as_array().map(Vec::len), Some(2), "{status}");
     let moved = sluice(folder.path(), &["move", "w-1", "work"]);
     assert_eq!(moved.status.code(), Some(0), "{}", stderr(&moved));
@@ -56,7 +56,7 @@ fn status_move_map_and_load_find_the_one_rack_and_ask_which_if_there_are_several
         assert!(said.contains(part), "{said}");
     }
     second.ends_well();
-    let alone = sluice(folder.path(), &["status"]);
+    let alone = sluice_succeeds(folder.path(), &["status"]);
     assert!(stdout(&alone).contains("controller http://127.0.0.1:"), "{}", stderr(&alone));
     first.ends_well();
     let left = std::fs::read_dir(folder.path().join("runtime/sluice")).expect("it was made").count();
@@ -89,7 +89,7 @@ labels = ["tpu", "ssd"]
 fn status_says_who_has_which_labels_and_what_nobody_serves() {
     let folder = tempfile::tempdir().expect("a folder");
     let rack = rack_of(folder.path(), "labelled", LABELLED);
-    let status = json(&sluice(folder.path(), &["status", "--json"]));
+    let status = json(&sluice_succeeds(folder.path(), &["status", "--json"]));
     let labels = |name: &str| {
         let workers = status["workers"].as_array().expect("workers");
         workers.iter().find(|worker| worker["name"] == name).expect("it is there")["labels"].clone()
@@ -101,7 +101,7 @@ fn status_says_who_has_which_labels_and_what_nobody_serves() {
     };
     let classes = json!([class("gpu", 2, 0, true), class("ssd", 4, 2, false)]);
     assert_eq!((&status["slices"][0]["classes"], &status["slices"][0]["wished"]), (&classes, &json!(false)));
-    let text = stdout(&sluice(folder.path(), &["status"]));
+    let text = stdout(&sluice_succeeds(folder.path(), &["status"]));
     let line = |parts: &[&str]| text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
     assert!(line(&["work", "gpu", "scan (2)", "0: its tasks are refused"]), "{text}");
     assert!(line(&["one", "open", "ssd"]) && line(&["other", "open", "ssd+tpu"]), "{text}");
@@ -112,9 +112,9 @@ fn status_says_who_has_which_labels_and_what_nobody_serves() {
 fn status_of_a_rack_without_labels_says_nothing_of_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let rack = rack(folder.path(), "plain");
-    let status = json(&sluice(folder.path(), &["status", "--json"]));
+    let status = json(&sluice_succeeds(folder.path(), &["status", "--json"]));
     assert_eq!(status["slices"][0]["classes"], json!([]));
-    let text = stdout(&sluice(folder.path(), &["status"]));
+    let text = stdout(&sluice_succeeds(folder.path(), &["status"]));
     assert!(!text.contains("labels") && !text.contains("needs"), "{text}");
     rack.ends_well();
 }
@@ -124,7 +124,7 @@ fn a_rack_that_was_killed_is_not_found_any_more() {
     let folder = tempfile::tempdir().expect("a folder");
     drop(rack(folder.path(), "killed"));
     let running = rack(folder.path(), "running");
-    let status = sluice(folder.path(), &["status", "--json"]);
+    let status = sluice_succeeds(folder.path(), &["status", "--json"]);
     assert_eq!(json(&status)["workers"].as_array().map(Vec::len), Some(2), "{}", stderr(&status));
     running.ends_well();
 }
@@ -220,7 +220,7 @@ service = "hold"
     let load = Running(load.expect("it starts"));
     let stopped = rack.worker_process("w-2");
     let signal = |signal| kill_process(stopped, signal).expect("it lives");
-    let status = || json(&sluice(folder.path(), &["status", "--json"]));
+    let status = || json(&sluice_succeeds(folder.path(), &["status", "--json"]));
     let looks = (0..MOST_LOOKS).find_map(|_| {
         signal(Signal::STOP);
         std::thread::sleep(Duration::from_millis(600));
@@ -266,13 +266,13 @@ busy = "5ms"
     let load = Running(load.expect("it starts"));
     let found = (0..MOST_LOOKS).find_map(|_| {
         std::thread::sleep(Duration::from_millis(200));
-        let status = json(&sluice(folder.path(), &["status", "--json"]));
+        let status = json(&sluice_succeeds(folder.path(), &["status", "--json"]));
         let counts = ["late_in_switch", "late_at_worker"].map(|key| status["slices"][0][key].as_u64());
         counts.iter().all(|count| *count > Some(0)).then_some(status)
     });
     let status = found.expect("tasks are late in both places");
     assert_eq!(status["slices"][0]["refused_busy"].as_u64(), Some(0), "{status}");
-    let told = stdout(&sluice(folder.path(), &["status"]));
+    let told = stdout(&sluice_succeeds(folder.path(), &["status"]));
     assert!(told.contains("late in the switch") && told.contains("late at workers"), "{told}");
     drop(load);
     rack.ends_well();

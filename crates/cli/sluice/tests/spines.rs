@@ -5,9 +5,10 @@ mod common;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
-use common::{Running, command, hold_to_schema, json, sluice, stderr, stdout};
+use common::{Running, command, hold_to_schema, json, sluice, sluice_succeeds, sluice_until, stderr, stdout};
+use serde_json::Value;
 
 /// The spines' names are in the order of the racks, one below each.
 const PLAN: &str = r#"
@@ -47,10 +48,15 @@ kill = "spine 2"
 return_after = "3s"
 "#;
 
+/// The plan with a load that goes on for seconds after the second spine's return, so that it is heard of.
+fn long_after_the_return() -> String {
+    PLAN.replace("length = \"5s\"", "length = \"9s\"")
+}
+
 #[test]
 fn a_spine_that_is_killed_loses_no_task() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("plan.toml"), PLAN).expect("written");
+    std::fs::write(folder.path().join("plan.toml"), long_after_the_return()).expect("written");
     let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let result = json(&output);
@@ -75,7 +81,7 @@ fn and_a_worker_dies(plan: &str) -> String {
 }
 
 /// The texts of the run's events: the parts that were killed.
-fn killed(result: &serde_json::Value) -> Vec<&str> {
+fn killed(result: &Value) -> Vec<&str> {
     let events = result["events"].as_array().expect("all that happened");
     events.iter().filter_map(|event| event["what"].as_str()).collect()
 }
@@ -103,7 +109,7 @@ fn a_leaf_of_rain_and_a_worker_that_are_killed_below_a_live_spine_lose_no_task()
 fn a_controller_above_the_spines_dies_and_comes_back_and_sends_a_dead_spines_racks_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder");
     let dies = "[[event]]\nat = \"300ms\"\nkill = \"controller\"\nreturn_after = \"400ms\"\n";
-    let plan = PLAN.replace("at = \"800ms\"", "at = \"1800ms\"").replace("\"3s\"", "\"2s\"");
+    let plan = long_after_the_return().replace("\"800ms\"", "\"1800ms\"").replace("\"3s\"", "\"2s\"");
     let plan = plan.replace("[racks]", "[switch]\ncontroller_apart = true\n[racks]") + dies;
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
     let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
@@ -202,7 +208,7 @@ fn a_load_from_outside_goes_to_all_spines_and_to_those_that_serve_a_type() {
 fn a_change_of_one_of_several_spines_is_refused_with_all_their_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let up = apart(folder.path());
-    let all = json(&sluice(folder.path(), &["status", "--json"]));
+    let all = json(&sluice_succeeds(folder.path(), &["status", "--json"]));
     for change in [&["map", "hold", "second"][..], &["map", "hold"], &["move", "h", "second"]] {
         let refused = sluice(folder.path(), change);
         assert_eq!(refused.status.code(), Some(2), "{change:?}");
@@ -221,24 +227,28 @@ fn a_change_of_one_of_several_spines_is_refused_with_all_their_names() {
 fn status_shows_each_spine_and_says_of_one_that_is_dead_that_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let up = apart(folder.path());
-    let all = json(&sluice(folder.path(), &["status", "--json"]));
+    let live = |spine: &Value| spine["why_dead"].is_null();
+    let all_live =
+        |output: &Output| json(output)["spines"].as_array().is_some_and(|all| all.iter().all(live));
+    let all = json(&sluice_until(folder.path(), &["status", "--json"], all_live));
     let leaf = |spine: usize| &all["spines"][spine]["status"]["workers"][0]["name"];
     assert_eq!([leaf(0), leaf(1)], ["rack-1/first", "rack-2/second"], "{all}");
     all["spines"].as_array().expect("both").iter().for_each(|spine| hold_to_schema(&spine["status"]));
-    let text = stdout(&sluice(folder.path(), &["status"]));
+    let whole = |output: &Output| stdout(output).contains("2 spines, 0 of them dead");
+    let text = stdout(&sluice_until(folder.path(), &["status"], whole));
     for part in ["2 spines, 0 of them dead", "spine 1: controller", "rack-1/first", "spine 2: controller"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     // Nobody listens on port 1.
     let first = all["spines"][0]["controller"].as_str().expect("an address");
     let asked = format!("{first},127.0.0.1:1");
-    let output = sluice(folder.path(), &["status", "--controller", &asked, "--json"]);
+    let output = sluice_succeeds(folder.path(), &["status", "--controller", &asked, "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let one = json(&output);
     assert!(one["spines"][0]["why_dead"].is_null() && one["spines"][1]["status"].is_null(), "{one}");
     let why = one["spines"][1]["why_dead"].as_str().expect("it is dead");
     assert!(why.contains("no controller answers at http://127.0.0.1:1"), "{why}");
-    let text = stdout(&sluice(folder.path(), &["status", "--controller", &asked]));
+    let text = stdout(&sluice_succeeds(folder.path(), &["status", "--controller", &asked]));
     assert!(text.contains("2 spines, 1 of them dead") && text.contains("spine 2: dead: no"), "{text}");
     up.ends_well();
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::loaded::tasks;
 use super::page_rack::PageRack;
 use super::relay::Relay;
 use super::{Running, command, json, sluice, stdout};
@@ -104,13 +105,16 @@ impl ControlledRack {
         self.wait(at, |status| role(status) == "standby");
     }
 
-    /// Waits until the controller with this address reports such a status.
-    pub(crate) fn wait(&self, at: &str, is_so: impl Fn(&Value) -> bool) {
+    /// Waits until the controller with this address reports such a status, and returns it.
+    pub(crate) fn wait(&self, at: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + PATIENCE;
         loop {
             let status = sluice(self.path(), &["status", "--json", "--controller", at]);
-            if status.status.success() && is_so(&json(&status)) {
-                return;
+            if status.status.success() {
+                let status = json(&status);
+                if is_so(&status) {
+                    return status;
+                }
             }
             assert!(Instant::now() < end, "{at} stays: {}\n{}", stdout(&status), self.page.logs());
             thread::sleep(Duration::from_millis(50));
@@ -130,12 +134,16 @@ impl ControlledRack {
         });
     }
 
-    /// A load that lasts for a while.
+    /// A load that lasts for a while, once its tasks run.
     pub(crate) fn load(&self) -> Child {
-        let all = self.all();
+        let (all, leader) = (self.all(), &self.controllers[self.leader()].0);
+        let before = tasks(&self.wait(leader, |_| true));
         let load = ["load", "--controller", &all, "--mix", "hold=1", "--rate", "200", "--warm-up", "0s"];
-        let load = [&load[..], &["--length", "4s", "--deadline", "60s", "--json"]].concat();
-        command(self.path(), &load).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+        let more = ["--length", "4s", "--deadline", "60s", "--patience", "2min", "--json"];
+        let mut load = command(self.path(), &[&load[..], &more].concat());
+        let load = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        self.wait(leader, |status| tasks(status) > before);
+        load
     }
 
     pub(crate) fn signal(&self, controller: usize, signal: Signal) {

@@ -63,10 +63,10 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_else(|| panic!("{key}: {value}"))
 }
 
-/// A switch at these addresses; with port 0 at any.
-fn start_switch(folder: &Path, listen: &str, control: &str) -> (Running, Value) {
+/// A switch at these addresses.
+fn start_switch(folder: &Path, listen: &str, control: &str) -> Running {
     fs::write(folder.join("page.toml"), PLAN).expect("written");
-    listening(folder, &["switch", "page.toml", "--listen", listen, "--control", control, "--json"])
+    listening(folder, &["switch", "page.toml", "--listen", listen, "--control", control, "--json"]).0
 }
 
 fn start_worker(folder: &Path, name: &str, control: &str) -> Running {
@@ -160,10 +160,10 @@ impl Shown {
             eprintln!("skipped: chromium is not installed here");
             return None;
         };
-        let (switch, said) = start_switch(folder, "127.0.0.1:0", "127.0.0.1:0");
-        let addresses = (text(&said, "switch").to_owned(), text(&said, "control").to_owned());
+        let addresses = (free_address().to_string(), free_address().to_string());
+        let switch = start_switch(folder, &addresses.0, &addresses.1);
         let workers = ["one", "two"].map(|name| start_worker(folder, name, &addresses.1)).into();
-        let (dashboard, url) = start_dashboard(folder, "127.0.0.1:0", &addresses.1);
+        let (dashboard, url) = start_dashboard(folder, &free_address().to_string(), &addresses.1);
         browser.set_size(1_400, 1_000);
         browser.open(&url);
         browser.wait_for("document.querySelectorAll('[aria-label^=\"Move worker\"]').length === 2");
@@ -277,7 +277,7 @@ fn a_rack_that_dies_is_told_of_and_the_page_goes_on_when_it_returns() {
     browser.wait_for(off);
     browser.keep_picture("dead");
     let (listen, control) = &shown.addresses;
-    shown.switch = Some(start_switch(folder.path(), listen, control).0);
+    shown.switch = Some(start_switch(folder.path(), listen, control));
     browser.wait_for("document.querySelector('section.stale') === null");
     browser.wait_for(
         "document.querySelectorAll('[aria-label^=\"Move worker\"]:not([aria-disabled])').length === 2",

@@ -72,7 +72,7 @@ fn a_worker_that_its_operator_stops_is_no_trouble() {
     let [stays, leaves] = workers;
     leaves.ends_well();
     rack.has_workers(1);
-    rack.stays_in_order(60);
+    rack.stays_in_order(Duration::from_secs(8));
     // Nor is one that is asked to end while it stands still, and then goes on.
     let pid = Pid::from_child(&stays.0);
     signal(pid, Signal::STOP);

@@ -1,17 +1,19 @@
 //! Racks in order: nothing is wrong while they start, rest, or work hard.
 
+use std::time::Duration;
+
 use crate::rig::{PLAN, Rack, codes, patient};
 
 #[test]
 fn a_rack_that_starts_and_rests_and_works_hard_is_in_order() {
-    let rack = Rack::of(&patient());
+    // No task is refused, however long this machine keeps the workers from running.
+    let rack = Rack::of(&patient().replace("limit = 64", "limit = 8192"));
     let up = rack.up();
-    rack.stays_in_order(70);
+    rack.stays_in_order(Duration::from_secs(8));
     assert!(rack.text().contains("\nnothing wrong found\n"), "{}", rack.text());
-    // Two workers that hold for 3 ms serve 660 tasks a second at most.
-    let load = ["load", "--mix", "hold=1", "--rate", "300", "--warm-up", "0s", "--length", "9s", "--quiet"];
+    let load = ["load", "--mix", "hold=1", "--rate", "300", "--warm-up", "0s", "--length", "10s", "--quiet"];
     let load = rack.quiet(&load);
-    rack.stays_in_order(70);
+    rack.stays_in_order(Duration::from_secs(8));
     drop(load);
     up.ends_well();
 }
@@ -22,7 +24,7 @@ fn a_switch_that_has_no_worker_yet_is_not_blamed_until_half_a_minute_has_passed(
     let (_switch, _) = rack.listens(&["switch", "rack.toml"]);
     // It listens before it has said where, so that the first call may find nobody.
     rack.until("up", |status| status["switch"]["link"] == "up");
-    rack.stays_in_order(60);
+    rack.stays_in_order(Duration::from_secs(8));
     let told = rack.finds("slice-closed");
     assert_eq!(told["subject"]["name"], "work", "{told}");
     assert!(told["why"].as_str().is_some_and(|why| why.starts_with("for 30 s at least")), "{told}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::common::terminate;
-use super::rig::{KvRack, PATIENCE, connect, counted, exchange, read, text};
+use super::rig::{KvRack, PATIENCE, connect, counted, exchange, exchange_until, read, text};
 
 /// Commands that change one key again and again, each followed by a read.
 fn writes_and_reads(key: &str, count: usize) -> (Vec<u8>, String) {
@@ -35,10 +35,8 @@ fn pipelines_see_their_own_writes_and_other_connections_change_nothing() {
     clients.collect::<Vec<_>>().into_iter().for_each(|client| client.join().expect("it sees its writes"));
     // What was acknowledged is seen by a connection that begins afterwards, soon.
     for client in 0..8 {
-        let until = Instant::now() + PATIENCE;
-        while exchange(&at, format!("GET key-{client}\r\n").as_bytes()) != "$2\r\n99\r\n" {
-            assert!(Instant::now() < until, "the reader does not catch up");
-        }
+        let get = format!("GET key-{client}\r\n");
+        exchange_until(&at, get.as_bytes(), |came| came == "$2\r\n99\r\n");
     }
     // A cursor goes on in another connection, and leads to each key once.
     let first = exchange(&at, b"SCAN 0 COUNT 5\r\n");
@@ -115,9 +113,10 @@ fn a_rack_without_workers_refuses_in_words_and_serves_when_one_comes() {
     let refused = exchange(&at, b"SET a 1\r\nGET a\r\nMGET a b\r\n");
     assert_eq!(refused.matches("-TRYAGAIN it did not run: ").count(), 3, "{refused}");
     rack.start_store("writer");
+    rack.wait_for_workers(1);
     rack.start_store("reader");
     rack.wait_for_workers(2);
-    assert_eq!(exchange(&at, b"SET a 1\r\nGET a\r\n"), "+OK\r\n$1\r\n1\r\n");
+    exchange_until(&at, b"SET a 1\r\nGET a\r\n", |came| came == "+OK\r\n$1\r\n1\r\n");
 }
 
 #[test]
@@ -125,19 +124,17 @@ fn a_worker_that_stands_still_leaves_commands_unknown_and_later_ones_are_served(
     let mut rack = KvRack::without_workers();
     let (_gateway, at) = rack.resp(&["--deadline", "300ms"]);
     rack.start_store("writer");
+    rack.wait_for_workers(1);
     rack.start_store("reader");
     rack.wait_for_workers(2);
-    assert_eq!(exchange(&at, b"SET a 1\r\n"), "+OK\r\n");
+    exchange_until(&at, b"SET a 1\r\n", |came| came == "+OK\r\n");
     let worker = Pid::from_child(&rack.workers[0].0);
     kill_process(worker, Signal::STOP).expect("it lives");
     let came = exchange(&at, b"SET a 2\r\nPING\r\n");
     kill_process(worker, Signal::CONT).expect("it lives");
     assert!(came.starts_with("-UNKNOWN it may have run, or may run yet: "), "{came}");
     assert!(came.ends_with("\r\n+PONG\r\n"), "{came}");
-    let until = Instant::now() + PATIENCE;
-    while !exchange(&at, b"GET b\r\n").starts_with("$-1") {
-        assert!(Instant::now() < until, "it is not served");
-    }
+    exchange_until(&at, b"GET b\r\n", |came| came.starts_with("$-1"));
 }
 
 #[test]

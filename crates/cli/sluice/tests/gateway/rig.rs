@@ -29,9 +29,11 @@ impl KvRack {
     /// A switch, the writer and two readers of a store, and a worker of words.
     pub(crate) fn start() -> Self {
         let mut rack = Self::without_workers();
-        for role in ["writer", "reader", "reader"] {
-            rack.start_store(role);
-        }
+        rack.start_store("writer");
+        // Readers wait for a store for ten seconds only.
+        rack.wait_for_workers(1);
+        rack.start_store("reader");
+        rack.start_store("reader");
         let mut words = Command::new(example("reverse_service"));
         words.args(["--controller", &rack.controller, "--slice", "words", "--quiet"]);
         rack.workers.push(Running(words.stderr(Stdio::null()).spawn().expect("it starts")));
@@ -55,18 +57,21 @@ impl KvRack {
         let args = ["worker", "kv", "--role", role, "--db", "store", "--slice", slice, "--quiet"];
         let args = [&args[..], &["--controller", &self.controller]].concat();
         let mut store = command(self.folder.path(), &args);
-        self.workers.push(Running(store.stderr(Stdio::null()).spawn().expect("it starts")));
+        self.workers.push(Running(store.stderr(log(self.folder.path())).spawn().expect("it starts")));
     }
 
+    /// Waits until so many workers take tasks.
     pub(crate) fn wait_for_workers(&self, count: usize) {
         let until = Instant::now() + PATIENCE;
         loop {
             let asked = sluice(self.folder.path(), &["status", "--json", "--controller", &self.controller]);
             let said: Value = serde_json::from_slice(&asked.stdout).unwrap_or_default();
-            if said["workers"].as_array().map_or(0, Vec::len) == count {
+            let workers = said["workers"].as_array().into_iter().flatten();
+            if workers.filter(|worker| worker["phase"] == "open").count() == count {
                 return;
             }
-            assert!(Instant::now() < until, "{said}");
+            let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            assert!(Instant::now() < until, "{said}\n{}", log());
         }
     }
 
@@ -88,10 +93,15 @@ pub(crate) fn text(said: &Value, key: &str) -> String {
     said[key].as_str().unwrap_or_else(|| panic!("{key}: {said}")).to_owned()
 }
 
+/// The file into which processes write what they say.
+fn log(folder: &Path) -> fs::File {
+    fs::File::options().append(true).create(true).open(folder.join("log")).expect("a log")
+}
+
 /// Starts a process that prints JSON where it listens.
 pub(crate) fn listening(folder: &Path, args: &[&str]) -> (Running, Value) {
-    let log = fs::File::options().append(true).create(true).open(folder.join("log")).expect("a log");
-    let mut child = command(folder, args).stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
+    let mut child =
+        command(folder, args).stdout(Stdio::piped()).stderr(log(folder)).spawn().expect("it starts");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("it prints");
     let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
@@ -116,6 +126,18 @@ pub(crate) fn exchange(at: &str, bytes: &[u8]) -> String {
     let mut came = Vec::new();
     stream.read_to_end(&mut came).expect("it ends");
     String::from_utf8_lossy(&came).into_owned()
+}
+
+/// Sends the same again until the answer is so: a busy machine may let a short deadline pass.
+pub(crate) fn exchange_until(at: &str, bytes: &[u8], is_so: impl Fn(&str) -> bool) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let came = exchange(at, bytes);
+        if is_so(&came) {
+            return;
+        }
+        assert!(Instant::now() < until, "{}: {came}", bytes.escape_ascii());
+    }
 }
 
 /// Sends all, and returns all that comes until the other end closes.
