@@ -218,7 +218,7 @@ impl LoadedRack {
     pub(crate) fn under_load_of(&self, flags: &[&str], replaces: impl FnOnce()) {
         let control = self.control.to_string();
         let args = ["load", "--controller", &control, "--mix", "hold=1", "--warm-up", "0s"];
-        let more = ["--length", "10min", "--deadline", "60s", "--json"];
+        let more = ["--length", "10min", "--deadline", "60s", "--patience", "5min", "--json"];
         let listen = self.listen(0);
         let listen: Vec<&str> = listen.iter().map(String::as_str).collect();
         let mut load = command(self.path(), &[&args[..], &more, flags, &listen].concat());

@@ -113,6 +113,7 @@ fn a_rack_without_workers_refuses_in_words_and_serves_when_one_comes() {
     let refused = exchange(&at, b"SET a 1\r\nGET a\r\nMGET a b\r\n");
     assert_eq!(refused.matches("-TRYAGAIN it did not run: ").count(), 3, "{refused}");
     rack.start_store("writer");
+    rack.wait_for_workers(1);
     rack.start_store("reader");
     rack.wait_for_workers(2);
     exchange_until(&at, b"SET a 1\r\nGET a\r\n", |came| came == "+OK\r\n$1\r\n1\r\n");
@@ -123,6 +124,7 @@ fn a_worker_that_stands_still_leaves_commands_unknown_and_later_ones_are_served(
     let mut rack = KvRack::without_workers();
     let (_gateway, at) = rack.resp(&["--deadline", "300ms"]);
     rack.start_store("writer");
+    rack.wait_for_workers(1);
     rack.start_store("reader");
     rack.wait_for_workers(2);
     exchange_until(&at, b"SET a 1\r\n", |came| came == "+OK\r\n");

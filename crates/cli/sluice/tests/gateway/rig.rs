@@ -29,9 +29,11 @@ impl KvRack {
     /// A switch, the writer and two readers of a store, and a worker of words.
     pub(crate) fn start() -> Self {
         let mut rack = Self::without_workers();
-        for role in ["writer", "reader", "reader"] {
-            rack.start_store(role);
-        }
+        rack.start_store("writer");
+        // Readers wait for a store for ten seconds only.
+        rack.wait_for_workers(1);
+        rack.start_store("reader");
+        rack.start_store("reader");
         let mut words = Command::new(example("reverse_service"));
         words.args(["--controller", &rack.controller, "--slice", "words", "--quiet"]);
         rack.workers.push(Running(words.stderr(Stdio::null()).spawn().expect("it starts")));
@@ -55,7 +57,7 @@ impl KvRack {
         let args = ["worker", "kv", "--role", role, "--db", "store", "--slice", slice, "--quiet"];
         let args = [&args[..], &["--controller", &self.controller]].concat();
         let mut store = command(self.folder.path(), &args);
-        self.workers.push(Running(store.stderr(Stdio::null()).spawn().expect("it starts")));
+        self.workers.push(Running(store.stderr(log(self.folder.path())).spawn().expect("it starts")));
     }
 
     /// Waits until so many workers take tasks.
@@ -68,7 +70,8 @@ impl KvRack {
             if workers.filter(|worker| worker["phase"] == "open").count() == count {
                 return;
             }
-            assert!(Instant::now() < until, "{said}");
+            let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            assert!(Instant::now() < until, "{said}\n{}", log());
         }
     }
 
@@ -90,10 +93,15 @@ pub(crate) fn text(said: &Value, key: &str) -> String {
     said[key].as_str().unwrap_or_else(|| panic!("{key}: {said}")).to_owned()
 }
 
+/// The file into which processes write what they say.
+fn log(folder: &Path) -> fs::File {
+    fs::File::options().append(true).create(true).open(folder.join("log")).expect("a log")
+}
+
 /// Starts a process that prints JSON where it listens.
 pub(crate) fn listening(folder: &Path, args: &[&str]) -> (Running, Value) {
-    let log = fs::File::options().append(true).create(true).open(folder.join("log")).expect("a log");
-    let mut child = command(folder, args).stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
+    let mut child =
+        command(folder, args).stdout(Stdio::piped()).stderr(log(folder)).spawn().expect("it starts");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("it prints");
     let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
