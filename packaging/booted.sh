@@ -1,5 +1,7 @@
 # A bare tree with systemd as its first process, in namespaces of its own. Sourced by scripts/packages.
 
+init=''
+
 # boot_tree TREE: starts it; `init` is its first process as this machine sees it.
 boot_tree() {
     local tree=$1 waited
@@ -34,7 +36,7 @@ inside() {
 
 # Ends all that runs in the tree.
 end_tree() {
-    [ -n "${init:-}" ] || return 0
+    [ -n "$init" ] || return 0
     kill -KILL "$init" 2>/dev/null || true
     wait "$outer" 2>/dev/null || true
     init=''

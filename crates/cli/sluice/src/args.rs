@@ -616,7 +616,7 @@ pub(crate) struct DiffArgs {
     /// Another one of the same kind.
     #[arg(value_name = "B")]
     pub(crate) other: PathBuf,
-    /// End with exit code 3 if a number differs by more than noise.
+    /// End with exit code 3 if a number differs by more than noise, or only one result has a point.
     #[arg(long)]
     pub(crate) exit_code: bool,
     /// Show all numbers, however many there are, also those that do not differ.

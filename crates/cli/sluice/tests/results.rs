@@ -230,7 +230,7 @@ fn a_load_in_stages_has_results_per_stage_and_runs_again_from_its_plan() {
         |file: &str| std::fs::read_to_string(folder.path().join("out/small").join(file)).expect("there");
     let table = text("stages.csv");
     assert_eq!(table.lines().count(), 6, "{table}");
-    assert!(table.lines().all(|line| line.split(',').count() == 20), "{table}");
+    assert!(table.lines().all(|line| line.split(',').count() == 34), "{table}");
 
     let again = sluice(folder.path(), &["up", "out/small/plan.toml"]);
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));

@@ -113,7 +113,9 @@ fn a_tasks_spans_of_client_switch_and_worker_are_one_tree() {
     assert!(whole.len() * 10 >= traces.len() * 9, "{} of {}", whole.len(), traces.len());
     let (again, once): (Vec<_>, Vec<_>) = whole.into_iter().partition(|spans| was_sent_again(spans));
     assert!(!once.is_empty(), "all {} were sent again", again.len());
-    again.iter().for_each(|spans| check_tree(spans));
+    for spans in again {
+        check_tree(spans);
+    }
     for spans in once {
         check_tree(spans);
         let of = |name: &str| &spans.iter().find(|(_, span)| span.name == name).expect("it is there").1;
@@ -133,7 +135,9 @@ fn spine_and_leaf_each_have_a_span_in_a_tasks_trace() {
     assert!(whole.len() * 10 >= traces.len() * 9, "{} of {}", whole.len(), traces.len());
     let (again, once): (Vec<_>, Vec<_>) = whole.into_iter().partition(|spans| was_sent_again(spans));
     assert!(!once.is_empty(), "all {} were sent again", again.len());
-    again.iter().for_each(|spans| check_tree(spans));
+    for spans in again {
+        check_tree(spans);
+    }
     for spans in once {
         check_tree(spans);
         let mut both: Vec<_> = spans.iter().filter(|(_, span)| span.name == "switch").collect();

@@ -159,6 +159,8 @@ pub struct StageResult {
     pub replied_per_s: f64,
     /// From the intended send time to the reply; null if no reply came.
     pub latency_ns: Option<Quantiles>,
+    /// The same 95 % intervals as those of types; none for a ramp, whose parts differ by design.
+    pub intervals: BTreeMap<&'static str, [f64; 2]>,
 }
 
 /// Quantiles of a distribution.

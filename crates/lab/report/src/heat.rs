@@ -8,7 +8,7 @@ use super::show;
 
 /// The strongest colour: `style.css` has a class for each from 0. A style attribute would not do, since the
 /// dashboard's policy forbids them.
-const LEVEL_MAX: f64 = 14.0;
+pub(super) const LEVEL_MAX: f64 = 14.0;
 
 pub(super) fn heat(html: &mut Html, map: &HeatMap, before: &str) {
     let strength = strengths(map);
@@ -53,7 +53,7 @@ fn rows(html: &mut Html, map: &HeatMap, strength: &impl Fn(f64) -> u8) {
 }
 
 /// The strength of a number's colour: the position of its logarithm between those of the map's extremes.
-fn strengths(map: &HeatMap) -> impl Fn(f64) -> u8 {
+pub(super) fn strengths(map: &HeatMap) -> impl Fn(f64) -> u8 {
     let magnitude = |value: f64| value.max(f64::MIN_POSITIVE).ln();
     let extremes = map.numbers().map(|(_, _, number)| magnitude(number.value));
     let (low, high) = extremes.fold((f64::MAX, f64::MIN), |(low, high), m| (low.min(m), high.max(m)));

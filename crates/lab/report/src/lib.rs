@@ -7,6 +7,7 @@ mod beside;
 mod chart;
 mod csv;
 mod decided;
+mod depths;
 mod figure;
 mod followed;
 mod heat;

@@ -157,26 +157,49 @@ pub fn timeline_csv(result: &RunResult) -> String {
     csv
 }
 
-/// A row per stage.
+/// A row per stage. An interval has two columns after all values; both are empty where it has none.
 pub fn stages_csv(result: &RunResult) -> String {
     let mut csv = String::from(
         "stage,from_s,until_s,from_per_s,to_per_s,sent,replied,failed,refused,unknown,lost,attempts,\
          replied_per_s,latency_ns_mean,latency_ns_p50,latency_ns_p90,latency_ns_p95,latency_ns_p99,\
-         latency_ns_p999,latency_ns_max\n",
+         latency_ns_p999,latency_ns_max",
     );
+    for number in OF_STAGES {
+        // Writing to a string cannot fail.
+        let _ = write!(csv, ",{number}_low,{number}_high");
+    }
+    csv.push('\n');
     for (stage, number) in result.stages.iter().zip(1..) {
-        let StageResult { from_s, until_s, from_per_s, to_per_s, tasks, replied_per_s, latency_ns } = stage;
+        let StageResult { from_s, until_s, from_per_s, to_per_s, tasks, replied_per_s, .. } = stage;
         let counts = numbers(tasks).join(",");
         let _ = write!(csv, "{number},{from_s},{until_s},{from_per_s},{to_per_s},{counts},{replied_per_s}");
-        let _ = match latency_ns {
+        let _ = match stage.latency_ns {
             Some(Quantiles { mean, p50, p90, p95, p99, p999, max }) => {
-                writeln!(csv, ",{mean},{p50},{p90},{p95},{p99},{p999},{max}")
+                write!(csv, ",{mean},{p50},{p90},{p95},{p99},{p999},{max}")
             }
-            None => writeln!(csv, ",,,,,,,"),
+            None => write!(csv, ",,,,,,,"),
         };
+        for number in OF_STAGES {
+            let _ = match stage.intervals.get(number) {
+                Some([low, high]) => write!(csv, ",{low},{high}"),
+                None => write!(csv, ",,"),
+            };
+        }
+        csv.push('\n');
     }
     csv
 }
+
+/// The numbers of stages that have intervals in the table.
+const OF_STAGES: [&str; 7] = [
+    "replied_per_s",
+    "latency_ns_mean",
+    "latency_ns_p50",
+    "latency_ns_p90",
+    "latency_ns_p95",
+    "latency_ns_p99",
+    "latency_ns_p999",
+];
 
 /// The settings behind all following numbers.
 fn heading(out: &mut String, result: &RunResult) {

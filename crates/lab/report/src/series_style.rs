@@ -51,6 +51,11 @@ impl SeriesStyle {
         Self { colour, dash: (place / COLOURS) % DASHES.len(), marker: MARKERS[colour] }
     }
 
+    /// The look of this number among few: the first five differ in dash and marker, too.
+    pub(crate) fn apart(place: usize) -> Self {
+        Self::unlike(&[], place % COLOURS)
+    }
+
     /// A look of this colour whose dash and marker no other series has, so that both differ in grey too.
     /// There are forty such pairs; after that, only colours differ, and in the end looks repeat.
     fn unlike(known: &[(Key, Self)], colour: usize) -> Self {

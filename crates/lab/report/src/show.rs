@@ -37,6 +37,11 @@ impl DisplayScale {
         grouped(&digits(value / self.one))
     }
 
+    /// A caption with the scale's name.
+    pub(crate) fn named(self, caption: &str) -> String {
+        if self.name.is_empty() { caption.to_owned() } else { format!("{caption}, {}", self.name) }
+    }
+
     fn with_name(self, number: &str) -> String {
         if self.name.is_empty() { number.to_owned() } else { format!("{number} {}", self.name) }
     }
@@ -66,7 +71,11 @@ pub(crate) fn estimate(of: &Estimate, unit: Unit) -> String {
 
 /// The interval, in the unit in which the value is shown.
 pub(crate) fn interval(of: &Estimate, unit: Unit) -> Option<String> {
-    let shown = DisplayScale::suiting(of.value.abs(), unit);
+    interval_in(of, DisplayScale::suiting(of.value.abs(), unit))
+}
+
+/// The interval in this scale.
+pub(crate) fn interval_in(of: &Estimate, shown: DisplayScale) -> Option<String> {
     of.has_interval().then(|| {
         let between = if of.low < 0.0 || of.high < 0.0 { " to " } else { "–" };
         let more = if of.open_above { " or more" } else { "" };

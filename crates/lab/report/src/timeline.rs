@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use sluice_outcome::study::{Panel, SliceDepths};
 
+use super::depths::{self, DepthStrip, DepthsShown};
 use super::html::{Html, tag};
 use super::show;
 
@@ -22,14 +23,10 @@ pub(super) const TOP: f64 = 16.0;
 const PICTURES_MAX: usize = 12;
 /// Times of a picture at least this long, in ns, are labelled in seconds.
 const SECONDS_FROM_NS: f64 = 2e9;
-/// How many intervals a picture shows.
-const INTERVALS_MAX: usize = 400;
 
 /// The pictures of a panel's series; none if depths were fixed.
 pub(crate) fn timelines(html: &mut Html, panel: &Panel) {
-    let points =
-        panel.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
-    let adaptive: Vec<_> = points.filter(|(_, point)| point.depths.len() > 1).collect();
+    let adaptive: Vec<_> = depths::adaptive(panel).collect();
     if adaptive.is_empty() {
         return;
     }
@@ -41,11 +38,10 @@ pub(crate) fn timelines(html: &mut Html, panel: &Panel) {
 }
 
 /// One picture with its caption.
-pub(super) fn figure(html: &mut Html, caption: &str, depths: &[SliceDepths]) {
+pub(super) fn figure(html: &mut Html, caption: &str, intervals: &[SliceDepths]) {
     html.element("figure", |html| {
-        html.leaf("figcaption", format_args!("{caption}: {}", totals(depths)));
-        let slices = 1 + depths.iter().map(|depths| depths.slice).max().unwrap_or(0) as usize;
-        Timeline::new(&depths[..depths.len().min(INTERVALS_MAX * slices)]).draw(html);
+        html.leaf("figcaption", format_args!("{caption}: {}", depths::totals(intervals)));
+        Timeline { shown: DepthsShown::of(intervals) }.draw(html);
     });
 }
 
@@ -67,105 +63,59 @@ pub(super) fn legend(html: &mut Html, slices: &[String]) {
     });
 }
 
-/// A summary of all decisions.
-fn totals(depths: &[SliceDepths]) -> String {
-    let sum = |of: fn(&SliceDepths) -> u32| depths.iter().map(of).sum::<u32>();
-    let moves = depths.iter().map(|depths| depths.moves).max().unwrap_or(0);
-    format!(
-        "{} judgements deeper, {} shallower, {} overloaded; {moves} moves between slices",
-        sum(|d| d.deeper),
-        sum(|d| d.shallower),
-        sum(|d| d.overloaded)
-    )
-}
-
+/// The strips of a picture, and where they stand.
 struct Timeline<'d> {
-    depths: &'d [SliceDepths],
-    slices: u32,
-    ends_ns: f64,
+    shown: DepthsShown<'d>,
 }
 
-/// One of the strips below each other.
+/// A strip and its upper edge.
 struct Strip {
     top: f64,
-    title: &'static str,
-    most: f64,
-    of: fn(&SliceDepths) -> f64,
+    of: DepthStrip,
 }
 
 impl Strip {
     fn y(&self, value: f64) -> f64 {
-        self.top + STRIP * (1.0 - (value / self.most).min(1.0))
+        self.top + STRIP * (1.0 - (value / self.of.most).min(1.0))
     }
 }
 
-impl<'d> Timeline<'d> {
-    fn new(depths: &'d [SliceDepths]) -> Self {
-        let slices = 1 + depths.iter().map(|depths| depths.slice).max().unwrap_or(0);
-        let ends_ns = depths.iter().map(|depths| depths.at_ns).max().unwrap_or(1) as f64;
-        Self { depths, slices, ends_ns }
-    }
-
+impl Timeline<'_> {
     fn draw(&self, html: &mut Html) {
-        let most = |of: fn(&SliceDepths) -> f64| self.depths.iter().map(of).fold(1.0, f64::max);
-        let slowdown: fn(&SliceDepths) -> f64 = |depths| depths.slowdown_p99;
-        let workers: fn(&SliceDepths) -> f64 = |depths| depths.workers.into();
-        let response: fn(&SliceDepths) -> f64 = |depths| depths.response_p99_ns / 1e3;
-        let top = |place: f64| TOP + place * (STRIP + GAP);
-        let strips = [
-            Strip {
-                top: top(0.0),
-                title: "depth",
-                most: most(|d| d.depth_max.into()) + 1.0,
-                of: |d| d.depth_mean,
-            },
-            Strip { top: top(1.0), title: "workers", most: most(workers) + 1.0, of: workers },
-            Strip {
-                top: top(2.0),
-                title: "p99 slowdown (up to 40)",
-                most: most(slowdown).min(40.0),
-                of: slowdown,
-            },
-            Strip { top: top(3.0), title: "p99 response, µs", most: most(response), of: response },
-        ];
-        // Older studies and live ones have no responses.
-        let strips = &strips[..if most(response) > 1.0 { strips.len() } else { strips.len() - 1 }];
-        let height = top(strips.len() as f64) - GAP + 18.0;
+        let top = |place: usize| TOP + place as f64 * (STRIP + GAP);
+        let strips = self.shown.strips().into_iter().enumerate();
+        let strips: Vec<_> = strips.map(|(place, of)| Strip { top: top(place), of }).collect();
+        let height = top(strips.len()) - GAP + 18.0;
         let svg =
             tag("svg").with("class", "chart times").with("viewBox", format_args!("0 0 {WIDTH} {height}"));
-        let name =
-            format!("depth, workers, p99 slowdown and p99 response over time. {}", totals(self.depths));
+        let name = depths::said(self.shown.depths);
         html.element(svg.with("role", "img").with("aria-label", name), |html| {
-            for strip in strips {
-                frame(html, strip.top, strip.title, strip.most);
-                for slice in 0..self.slices {
+            for strip in &strips {
+                frame(html, strip.top, strip.of.title, strip.of.most);
+                for slice in 0..self.shown.slices {
                     self.curve(html, strip, slice);
                 }
             }
             self.marks(html, &strips[0]);
-            times(html, self.ends_ns, height);
+            times(html, self.shown.ends_ns, height);
         });
         html.line();
     }
 
     fn x(&self, at_ns: u64) -> f64 {
-        LEFT + (RIGHT - LEFT) * at_ns as f64 / self.ends_ns
-    }
-
-    fn of(&self, slice: u32) -> impl Iterator<Item = &SliceDepths> {
-        self.depths.iter().filter(move |depths| depths.slice == slice)
+        LEFT + (RIGHT - LEFT) * at_ns as f64 / self.shown.ends_ns
     }
 
     fn curve(&self, html: &mut Html, strip: &Strip, slice: u32) {
         let mut line = String::new();
-        for depths in self.of(slice) {
-            let (x, y) = (self.x(depths.at_ns), strip.y((strip.of)(depths)));
+        for depths in self.shown.of_slice(slice) {
+            let (x, y) = (self.x(depths.at_ns), strip.y((strip.of.of)(depths)));
             // Writing to a string cannot fail.
             let _ = write!(line, "{}{x:.1} {y:.1}", if line.is_empty() { "M" } else { "L" });
         }
         let colour = if slice == 0 { "c0" } else { "c1" };
         html.element(tag("g").with("class", colour), |html| {
-            if strip.title == "depth" {
+            if strip.of.is_of_depths {
                 self.span(html, strip, slice);
             }
             html.lone(tag("path").with("class", "line").with("d", line));
@@ -174,7 +124,7 @@ impl<'d> Timeline<'d> {
 
     /// The range from the smallest to the largest depth.
     fn span(&self, html: &mut Html, strip: &Strip, slice: u32) {
-        for depths in self.of(slice).filter(|depths| depths.depth_min < depths.depth_max) {
+        for depths in self.shown.of_slice(slice).filter(|depths| depths.depth_min < depths.depth_max) {
             let (low, high) = (strip.y(depths.depth_min.into()), strip.y(depths.depth_max.into()));
             let path = format!("M{:.1} {low:.1}V{high:.1}", self.x(depths.at_ns));
             html.lone(tag("path").with("class", "bar faint").with("d", path));
@@ -183,7 +133,7 @@ impl<'d> Timeline<'d> {
 
     fn marks(&self, html: &mut Html, strip: &Strip) {
         let mut moved = 0;
-        for depths in self.depths {
+        for depths in self.shown.depths {
             let (x, y) = (self.x(depths.at_ns), strip.y(depths.depth_mean));
             let mut mark = |count: u32, path: String, class: &'static str, says: &str| {
                 if count > 0 {

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use sluice_outcome::study::{Estimate, Point, StudyOutcome};
+use sluice_outcome::study::{Estimate, Point, SliceDepths, StudyOutcome};
 use sluice_report::{FigureError, FigureRequest, Typeface, figure, figure_names, page_of};
 
 const COLUMN: &str = "3.3in";
@@ -61,7 +61,9 @@ fn every_picture_of_a_page_stands_alone() {
     zero.panels[0].series[0].points[1].overall.latency_ns.p99 = Estimate::exact(0.0);
     let (svg, _) = drawn(&zero, &request("p99"), "zero");
     assert!(svg.contains("Arrow:"), "zero has no place on a logarithmic axis");
-    for study in [fixture::one_class(), fixture::two_classes(), fixture::live(), of_one_rate(), zero] {
+    for study in
+        [fixture::one_class(), fixture::two_classes(), fixture::live(), of_one_rate(), zero, with_depths()]
+    {
         let names = figure_names(&study);
         assert!(names.contains(&"idle_share".to_owned()), "{names:?}");
         for name in names {
@@ -195,6 +197,7 @@ fn what_makes_no_figure_is_said_in_one_line() {
     let low = refused(&FigureRequest { size: "1.6in x 1in".parse().expect("a size"), ..request("p99") });
     let mut empty = study.clone();
     empty.panels.clear();
+    empty.heats.clear();
     let nothing = figure(&empty, &request("p99"), &typeface).expect_err("there is none");
     let font = Typeface::from_file(b"not a font".to_vec(), "--font a.ttf").expect_err("it is none");
     let mut foreign = study.clone();
@@ -213,6 +216,128 @@ fn what_makes_no_figure_is_said_in_one_line() {
     let asked = low.to_string().rsplit("--size ").next().expect("a size").to_owned();
     let enough = FigureRequest { size: asked.parse().expect("a size"), ..request("p99") };
     figure(&study, &enough, &typeface).unwrap_or_else(|why| panic!("{asked}: {why}"));
+}
+
+#[test]
+fn a_heat_map_is_shaded_in_grey_and_has_its_intervals_where_they_fit() {
+    let (study, typeface) = (fixture::one_class(), Typeface::built_in());
+    assert!(figure_names(&study).contains(&"heat-scan".to_owned()));
+    let (svg, _) = drawn(&study, &request("heat-scan"), "heat");
+    for says in [
+        "Mean of a SCAN, µs",
+        "keys",
+        "bytes",
+        "5,000",
+        "1,300",
+        "1,261–1,339",
+        "#ffffff",
+        "#a0a0a0",
+        "seed: 1",
+    ] {
+        assert!(svg.contains(says), "{says} in {svg}");
+    }
+    assert!(svg.contains("Small: 95 % intervals, from "), "{svg}");
+    let sized = |size: &str| size.parse().expect("a size");
+    let narrow = FigureRequest { size: sized("1.5in"), ..request("heat-scan") };
+    let narrow = figure(&study, &narrow, &typeface).expect("a figure").svg();
+    let foot: Vec<String> = texts(&narrow).into_iter().map(|text| text.says).collect();
+    let foot = foot.join(" ");
+    assert!(foot.contains("are in the study’s table.") && !foot.contains("1,261"), "{foot}");
+    let refused =
+        |request: &FigureRequest<'_>| figure(&study, request, &typeface).expect_err("it is refused");
+    let limit = refused(&FigureRequest { slo_ns: Some(1e5), ..request("heat-scan") });
+    assert!(matches!(limit, FigureError::NoLatency { .. }), "{limit}");
+    let few = refused(&FigureRequest { only: "rain:2", ..request("heat-scan") });
+    assert!(matches!(few, FigureError::NoPoints { .. }), "{few}");
+}
+
+#[test]
+fn what_a_heat_map_asks_for_suffices() {
+    let (mut study, typeface) = (fixture::one_class(), Typeface::built_in());
+    let map = &mut study.heats[0];
+    let columns = 12;
+    map.across.values = (1..=columns).map(|keys| keys * 1_000).collect();
+    map.cells.iter_mut().for_each(|row| *row = vec![row[2]; columns as usize]);
+    for size in ["1.5in", "7in x 1in", "1.5in x 1in"] {
+        let small = FigureRequest { size: size.parse().expect("a size"), ..request("heat-scan") };
+        let Err(why) = figure(&study, &small, &typeface) else { continue };
+        assert!(matches!(why, FigureError::NoRoom { .. }), "{why}");
+        let asked = why.to_string();
+        let asked = asked.rsplit("--size ").next().expect("a size");
+        let enough = FigureRequest { size: asked.parse().expect("a size"), ..request("heat-scan") };
+        figure(&study, &enough, &typeface).unwrap_or_else(|why| panic!("{size}: {asked}: {why}"));
+    }
+}
+
+/// A study in which the agent adapts the depths of two slices under one policy.
+fn with_depths() -> StudyOutcome {
+    let mut study = fixture::one_class();
+    let interval = |number: u32| {
+        [0, 1].map(|slice| SliceDepths {
+            at_ns: u64::from(number + 1) * 10_000_000,
+            slice,
+            workers: 16 + if slice == 0 { number / 30 } else { 0 } - if slice == 1 { number / 30 } else { 0 },
+            depth_mean: 1.0 + f64::from(slice) + f64::from(number % 20) / 10.0,
+            depth_min: 1,
+            depth_max: 4 + slice as u8,
+            deeper: u32::from(number % 9 == 0),
+            shallower: u32::from(number % 11 == 5),
+            overloaded: u32::from(number % 25 == 3),
+            tasks: 1_000,
+            slowdown_p99: 3.0 + f64::from(number % 50),
+            response_p99_ns: 50_000.0 + f64::from(number) * 700.0,
+            idle_workers: 2.0,
+            moves: number / 30,
+        })
+    };
+    study.panels[0].series[1].points[2].depths = (0..120).flat_map(interval).collect();
+    study
+}
+
+#[test]
+fn depths_of_a_run_are_strips_with_a_line_for_each_slice() {
+    let (study, typeface) = (with_depths(), Typeface::built_in());
+    let names: Vec<String> =
+        figure_names(&study).into_iter().filter(|name| name.contains("depths")).collect();
+    let [name] = &names[..] else { panic!("{names:?}") };
+    assert!(name.starts_with("depths-rain-2-"), "{name}");
+    let (svg, _) = drawn(&study, &request(name), "depths");
+    let says: Vec<String> = texts(&svg).into_iter().map(|text| text.says).collect();
+    for wanted in
+        ["slice 0", "slice 1", "depth", "workers", "p99 slowdown (up to 40)", "p99 response, µs", "time, s"]
+    {
+        assert!(says.iter().any(|said| said == wanted), "{wanted} in {says:?}");
+    }
+    let all = says.join(" ");
+    for wanted in ["rain:2 at ", "28 judgements deeper", "3 moves between slices", "Square: workers that"] {
+        assert!(all.contains(wanted), "{wanted} in {all}");
+    }
+    assert!(svg.contains("stroke-dasharray"), "the second slice differs in grey");
+    let figure_of = |request: &FigureRequest<'_>| figure(&study, request, &typeface);
+    figure_of(&FigureRequest { only: "central,rain:2", ..request(name) }).expect("it is among them");
+    let other = figure_of(&FigureRequest { only: "central", ..request(name) }).expect_err("another series");
+    assert!(matches!(other, FigureError::NoPoints { .. }), "{other}");
+    let unknown = figure_of(&FigureRequest { only: "rain:77", ..request(name) }).expect_err("no such series");
+    assert!(matches!(unknown, FigureError::NoSuchSeries { .. }), "{unknown}");
+    let limit = figure_of(&FigureRequest { slo_ns: Some(1e5), ..request(name) }).expect_err("no latency");
+    assert!(matches!(limit, FigureError::NoLatency { .. }), "{limit}");
+    let low = FigureRequest { size: "3in x 2in".parse().expect("a size"), ..request(name) };
+    let low = figure_of(&low).expect_err("four strips").to_string();
+    let asked = low.rsplit("--size ").next().expect("a size");
+    let enough = FigureRequest { size: asked.parse().expect("a size"), ..request(name) };
+    figure_of(&enough).unwrap_or_else(|why| panic!("{asked}: {why}"));
+}
+
+#[test]
+fn two_runs_of_one_label_and_rate_have_figures_of_different_names() {
+    let mut study = with_depths();
+    let panel = &mut study.panels[0];
+    panel.series[2].label = "rain-2".to_owned();
+    panel.series[2].points[2].depths = panel.series[1].points[2].depths.clone();
+    let names: Vec<String> =
+        figure_names(&study).into_iter().filter(|name| name.contains("depths")).collect();
+    assert_eq!(names.len(), 2);
+    assert_eq!(names[1], format!("{}-2", names[0]));
 }
 
 /// A font is a file from anywhere: one byte in it may be anything.

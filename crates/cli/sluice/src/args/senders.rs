@@ -33,9 +33,9 @@ pub(crate) struct LoadArgs {
     /// second, a ramp, and 50,000.
     #[arg(long, value_name = "RATE:SPAN,…", conflicts_with_all = ["rate", "length"])]
     pub(crate) stages: Option<RateStages>,
-    /// At random moments, or at even distances.
-    #[arg(long, value_name = "HOW", default_value = "poisson")]
-    pub(crate) arrivals: ArrivalsArg,
+    /// At random moments, or at even distances [default: the plan's, or at random moments].
+    #[arg(long, value_name = "HOW")]
+    pub(crate) arrivals: Option<ArrivalsArg>,
     /// A file of MICROSECONDS,TYPE lines that says what to send when.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "stages"])]
     pub(crate) trace: Option<PathBuf>,

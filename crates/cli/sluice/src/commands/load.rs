@@ -187,21 +187,32 @@ fn or(flag: Option<Duration>, plan: Option<Duration>, default: Duration) -> Dura
     flag.or(plan).unwrap_or(default)
 }
 
+/// When tasks come: as the flags say, else as the plan does. `--arrivals` changes the distances at any rate.
 fn arrivals(args: &LoadArgs, given: Option<&LoadPlan>) -> Outcome<Arrivals> {
-    let constant = args.arrivals == ArrivalsArg::Constant;
-    if let Some(stages) = &args.stages {
-        let why = "the tasks of --stages come at random moments: leave --arrivals constant out";
-        return if constant { Err(Failure::bad_input(why)) } else { Ok(Arrivals::Stages(stages.clone())) };
-    }
-    match (&args.trace, args.rate, given) {
-        (Some(path), _, _) => Ok(Arrivals::Trace(path.clone())),
-        (None, Some(rate), _) if constant => Ok(Arrivals::Constant(rate)),
-        (None, Some(rate), _) => Ok(Arrivals::Poisson(rate)),
-        (None, None, Some(load)) => Ok(load.arrivals.clone()),
-        (None, None, None) => Err(Failure::bad_input(
-            "how much shall it send? give --rate, --stages, --trace, or a plan with a [load]",
-        )),
-    }
+    let wanted = match (&args.stages, &args.trace, args.rate, given) {
+        (Some(stages), ..) => Arrivals::Stages(stages.clone()),
+        (None, Some(path), ..) => Arrivals::Trace(path.clone()),
+        (None, None, Some(rate), Some(LoadPlan { arrivals: Arrivals::Constant(_), .. })) => {
+            Arrivals::Constant(rate)
+        }
+        (None, None, Some(rate), _) => Arrivals::Poisson(rate),
+        (None, None, None, Some(load)) => load.arrivals.clone(),
+        (None, None, None, None) => {
+            return Err(Failure::bad_input(
+                "how much shall it send? give --rate, --stages, --trace, or a plan with a [load]",
+            ));
+        }
+    };
+    let impossible = match (args.arrivals, wanted) {
+        (Some(ArrivalsArg::Constant), Arrivals::Poisson(rate)) => return Ok(Arrivals::Constant(rate)),
+        (Some(ArrivalsArg::Poisson), Arrivals::Constant(rate)) => return Ok(Arrivals::Poisson(rate)),
+        (Some(ArrivalsArg::Constant), Arrivals::Stages(_)) => {
+            "the tasks of stages come at random moments: leave --arrivals constant out"
+        }
+        (Some(_), Arrivals::Trace(_)) => "a trace says when its tasks come: leave --arrivals out",
+        (_, wanted) => return Ok(wanted),
+    };
+    Err(Failure::bad_input(impossible))
 }
 
 fn plain_label() -> Label {
@@ -228,4 +239,54 @@ fn options(args: &LoadArgs, controller: Remote, label: &Label, retry: bool) -> O
         name: controller.own_name("load"),
         ..ClientOptions::of(controller)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Command, Sluice};
+
+    const PLAN: &str = "[[slice]]\nname = \"a\"\ntypes = [\"hold\"]\n\
+        [[worker]]\nname = \"w\"\nslice = \"a\"\nservice = \"hold\"\n\
+        [load]\nmix = \"hold=1\"\n";
+
+    /// When the tasks of `sluice load` come with these flags and a plan's load with these keys.
+    fn come(flags: &[&str], planned: &str) -> Result<Arrivals, String> {
+        let line = ["sluice", "load", "--controller", "127.0.0.1:1"];
+        let Command::Load(args) = Sluice::try_parse_from([&line[..], flags].concat()).expect("legal").command
+        else {
+            panic!("another command");
+        };
+        let plan = Plan::from_text("here", &format!("{PLAN}{planned}\n")).expect("legal");
+        arrivals(&args, plan.load.as_ref()).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn flags_change_a_plans_rate_and_its_distances_each_alone() {
+        let (even, random) = ("rate = 300\narrivals = \"constant\"", "rate = 300");
+        for (flags, planned, wanted) in [
+            (&[][..], even, Arrivals::Constant(300.0)),
+            (&["--rate", "5"], even, Arrivals::Constant(5.0)),
+            (&["--arrivals", "poisson"], even, Arrivals::Poisson(300.0)),
+            (&["--arrivals", "constant"], random, Arrivals::Constant(300.0)),
+            (&["--rate", "5"], random, Arrivals::Poisson(5.0)),
+            (&["--trace", "a.csv"], random, Arrivals::Trace("a.csv".into())),
+        ] {
+            assert_eq!(come(flags, planned), Ok(wanted), "{flags:?}, {planned}");
+        }
+    }
+
+    #[test]
+    fn distances_that_cannot_be_had_are_refused() {
+        for (flags, planned) in [
+            (&["--stages", "1k:1s", "--arrivals", "constant"][..], "rate = 300"),
+            (&["--arrivals", "constant"], "stages = \"1k:1s\""),
+            (&["--trace", "a.csv", "--arrivals", "poisson"], "rate = 300"),
+        ] {
+            let why = come(flags, planned).expect_err("refused");
+            assert!(why.contains("leave --arrivals"), "{why}");
+        }
+    }
 }

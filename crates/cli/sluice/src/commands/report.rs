@@ -104,8 +104,7 @@ impl WantedFigures<'_> {
     /// Writes each figure that has what is asked for: the line of a limit is for latencies, and not every
     /// picture has every series.
     fn all(&self) -> Outcome<()> {
-        let mut why_none = FigureError::NoFigures { study: self.study.name.clone() };
-        let mut is_one_written = false;
+        let (mut why_none, mut is_one_written) = (None, false);
         for name in report::figure_names(self.study) {
             let drawn = match self.drawn(&name, self.slo_ns) {
                 Err(FigureError::NoLatency { .. }) => self.drawn(&name, None),
@@ -113,7 +112,7 @@ impl WantedFigures<'_> {
             };
             match drawn {
                 Err(why @ (FigureError::NoSuchSeries { .. } | FigureError::NoPoints { .. })) => {
-                    why_none = why;
+                    why_none.get_or_insert(why);
                 }
                 drawn => {
                     self.write(&name, &drawn.map_err(Failure::bad_input)?)?;
@@ -121,7 +120,8 @@ impl WantedFigures<'_> {
                 }
             }
         }
-        if is_one_written { Ok(()) } else { Err(Failure::bad_input(why_none)) }
+        let none_at_all = || FigureError::NoFigures { study: self.study.name.clone() };
+        if is_one_written { Ok(()) } else { Err(Failure::bad_input(why_none.unwrap_or_else(none_at_all))) }
     }
 
     /// Writes a figure and prints the names of its files.

@@ -82,9 +82,17 @@ fn points_of_one_result_alone_are_named_and_two_without_a_common_point_are_refus
     let study = fixture::one_class();
     let mut other = study.clone();
     other.panels[0].series.remove(0);
-    let output = diff_of(&value(&study), &value(&other), &["--exit-code"]);
+    let output = diff_of(&value(&study), &value(&other), &[]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("only in A: "), "{}", stdout(&output));
+    // A point that is gone may be the one that became worse.
+    for (a, b, says) in
+        [(&study, &other, "only in A: exp: rain:1"), (&other, &study, "only in B: exp: rain:1")]
+    {
+        let output = diff_of(&value(a), &value(b), &["--exit-code"]);
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
     other.panels[0].series.clear();
     let output = diff_of(&value(&study), &value(&other), &[]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
@@ -122,6 +130,18 @@ fn loads_are_held_against_each_other_by_the_intervals_of_their_parts() {
         numbers(&load(0, 2e6, true), &load(100, 2.05e6, true)),
         ["refused differs", "latency_ns_p99 noise"]
     );
+    let staged = |p99: f64| {
+        let mut of = load(0, 2e6, true);
+        of["stages"] = json!([load(0, 2e6, true)["types"][0], load(0, p99, true)["types"][0]]);
+        of
+    };
+    let found = json_of(&diff_of(&staged(2e6), &staged(9e6), &["--json"]));
+    let differs = |number: &&Value| number["verdict"] == "differs";
+    let all = found["numbers"].as_array().expect("a list");
+    let differing: Vec<&Value> = all.iter().filter(differs).map(|number| &number["class"]).collect();
+    assert_eq!(differing, ["stage 2"]);
+    let output = diff_of(&staged(2e6), &load(0, 2e6, true), &["--exit-code"]);
+    assert!(stderr(&output).contains("only in A: stage 1, stage 2"), "{}", stderr(&output));
     let mut stopped = load(0, 2e6, true);
     stopped["aborted"] = json!(true);
     stopped["events"] = json!([{ "what": "kill -9 switch" }]);

@@ -299,7 +299,7 @@ fn a_figure_that_cannot_be_made_is_refused_in_one_line() {
         (&folder, &["p99", "--only", "rain:9"], "--only rain:9: p99 has no such series; it has rain:1, "),
         (&folder, &["p99", "--size", "3"], "write a width and its unit, such as 3.3in"),
         (&folder, &["p99", "--size", "-3in"], "figures are 1.5 to 40"),
-        (&folder, &["p99", "--size", "1.6inx1in"], "no room for its curves"),
+        (&folder, &["p99", "--size", "1.6inx1in"], "no room for its curves or cells"),
         (&folder, &["p99", "--font", "nowhere.ttf"], "--font nowhere.ttf cannot be read"),
         (&folder, &["p99", "--font", "text.ttf"], "--font text.ttf is no TrueType or OpenType font"),
         (&folder, &["slowdown_p99", "--slo", "1ms"], "slowdown_p99 does not show latencies"),

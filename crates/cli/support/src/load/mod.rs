@@ -4,6 +4,8 @@
 //! sender's lateness, and the time for which the client library pushed the task back because the rack was
 //! full. A task whose deadline passes before the library accepts it counts as refused.
 
+mod histograms;
+mod parts;
 mod source;
 mod tally;
 mod target;
@@ -18,9 +20,10 @@ use sluice_outcome::run::ClockStep;
 use sluice_testrig::schedule::{DueTask, NextStep, Schedule};
 use sluice_wire::Nanos;
 
+pub(crate) use histograms::histogram;
+pub use parts::{PartTally, SpanParts};
 pub use source::{Source, Task};
-pub(crate) use tally::histogram;
-pub use tally::{Counts, Ending, KindTally, PartTally, SLOWDOWN_SCALE, StageTally, Tally, TaskEnd};
+pub use tally::{Counts, Ending, KindTally, SLOWDOWN_SCALE, StageTally, Tally, TaskEnd};
 pub use target::Target;
 pub use timeline::Timeline;
 

@@ -12,6 +12,8 @@ use hdrhistogram::Histogram;
 use sluice_outcome::run::ClockStep;
 use sluice_wire::Nanos;
 
+use super::histograms::{histogram, record};
+use super::parts::{PartTally, SpanParts};
 use super::timeline::Timeline;
 
 /// The factor of slowdowns in histograms: thousandths.
@@ -20,12 +22,6 @@ pub const SLOWDOWN_SCALE: f64 = 1_000.0;
 pub(super) const UNKNOWN_TYPE: &str = "unknown_type";
 /// The reasons of refusals because a budget was spent: at the client, in the switch, at a worker.
 pub(super) const LATE: [&str; 3] = ["late_at_client", "late_in_switch", "late_at_worker"];
-/// Significant digits of every histogram.
-const DIGITS: u8 = 3;
-
-/// Into how many equal parts the measured time is divided, for intervals.
-const PARTS: usize = 10;
-
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -175,18 +171,6 @@ impl Times {
     }
 }
 
-/// A histogram that resizes itself.
-pub(crate) fn histogram() -> Histogram<u64> {
-    let mut histogram = Histogram::new(DIGITS).expect("3 digits are legal");
-    histogram.auto(true);
-    histogram
-}
-
-/// Records a value in a histogram that resizes itself.
-pub(crate) fn record(histogram: &mut Histogram<u64>, value: u64) {
-    histogram.record(value).expect("a histogram that grows takes any value");
-}
-
 /// One type's measured tasks.
 #[derive(Clone, Debug)]
 pub struct KindTally {
@@ -202,31 +186,7 @@ pub struct KindTally {
     /// Times of the type's successful replies.
     pub times: Times,
     /// The same in consecutive parts of the measured time.
-    pub parts: Vec<PartTally>,
-}
-
-/// One type's tasks that are due in one part of the measured time.
-#[derive(Clone, Debug, Default)]
-pub struct PartTally {
-    pub sent: u64,
-    /// Replies within the part, including replies to earlier tasks.
-    pub replied_in_time: u64,
-    pub failed: u64,
-    pub refused: u64,
-    pub unknown: u64,
-    /// The latency of successful replies, in ns; none before the first.
-    pub latency: Option<Histogram<u64>>,
-}
-
-impl PartTally {
-    fn end(&mut self, ending: &Ending, latency: Nanos) {
-        match ending {
-            Ending::Reply { failed: true, .. } => self.failed += 1,
-            Ending::Reply { .. } => record(self.latency.get_or_insert_with(histogram), latency.0),
-            Ending::Refused(_) => self.refused += 1,
-            Ending::Unknown(_) => self.unknown += 1,
-        }
-    }
+    pub parts: SpanParts,
 }
 
 /// The tasks of all types that are due in one stage.
@@ -239,6 +199,8 @@ pub struct StageTally {
     pub replied_in_time: u64,
     /// The latency of successful replies, in ns.
     pub latency: Histogram<u64>,
+    /// The same in consecutive parts of the stage.
+    pub parts: SpanParts,
 }
 
 /// All measurements of a load.
@@ -261,8 +223,6 @@ pub struct Tally {
     /// Changes of the wall clock.
     pub clock_steps: Vec<ClockStep>,
     measured: Range<Nanos>,
-    /// The length of a part of the planned measured time.
-    part: Nanos,
 }
 
 impl Tally {
@@ -275,7 +235,7 @@ impl Tally {
             within: None,
             in_time: 0,
             times: Times::new(),
-            parts: vec![PartTally::default(); PARTS],
+            parts: SpanParts::of(&measured),
         };
         Self {
             kinds: names.into_iter().map(kind).collect(),
@@ -286,7 +246,6 @@ impl Tally {
             timeline: Timeline::new(rate),
             cut_off: 0,
             clock_steps: Vec::new(),
-            part: Nanos((measured.end.since(measured.start).0 / PARTS as u64).max(1)),
             measured,
         }
     }
@@ -304,8 +263,9 @@ impl Tally {
         for length in lengths {
             let span = from..from + length;
             from = span.end;
-            let latency = histogram();
-            self.stages.push(StageTally { span, counts: Counts::default(), replied_in_time: 0, latency });
+            let (latency, parts) = (histogram(), SpanParts::of(&span));
+            let counts = Counts::default();
+            self.stages.push(StageTally { span, counts, replied_in_time: 0, latency, parts });
         }
     }
 
@@ -319,27 +279,18 @@ impl Tally {
         &self.measured
     }
 
-    /// The length of a part, and how many parts are measured whole.
-    pub fn whole_parts(&self) -> (Nanos, usize) {
-        let whole = self.measured.end.since(self.measured.start).0 / self.part.0;
-        (self.part, PARTS.min(whole as usize))
-    }
-
-    fn part_at(&mut self, kind: usize, at: Nanos) -> &mut PartTally {
-        let place = at.since(self.measured.start).0 / self.part.0;
-        &mut self.kinds[kind].parts[(place as usize).min(PARTS - 1)]
-    }
-
     /// Notes that a task was due, and that the sender noticed it `behind` later.
     pub fn due(&mut self, kind: usize, due: Nanos, behind: Nanos) {
         self.timeline.due(due);
         if due < self.measured.start {
             self.warm_up.sent += 1;
         } else {
-            self.kinds[kind].counts.sent += 1;
-            self.part_at(kind, due).sent += 1;
+            let kind = &mut self.kinds[kind];
+            kind.counts.sent += 1;
+            kind.parts.at(due).sent += 1;
             if let Some(stage) = stage_at(&mut self.stages, due) {
                 stage.counts.sent += 1;
+                stage.parts.at(due).sent += 1;
             }
             record(&mut self.behind, behind.0);
         }
@@ -362,10 +313,12 @@ impl Tally {
         if let Ending::Reply { .. } = ended.ending {
             self.timeline.replied(ended.at, latency.0);
             if self.measured.contains(&ended.at) {
-                self.kinds[ended.kind].replied_in_time += 1;
-                self.part_at(ended.kind, ended.at).replied_in_time += 1;
+                let kind = &mut self.kinds[ended.kind];
+                kind.replied_in_time += 1;
+                kind.parts.at(ended.at).replied_in_time += 1;
                 if let Some(stage) = stage_at(&mut self.stages, ended.at) {
                     stage.replied_in_time += 1;
+                    stage.parts.at(ended.at).replied_in_time += 1;
                 }
             }
         }
@@ -379,9 +332,10 @@ impl Tally {
             kind.in_time += u64::from(kind.within.is_some_and(|within| latency <= within));
             kind.times.record(latency, switch_wait, worker_wait, service);
         }
-        self.part_at(ended.kind, ended.due).end(&ended.ending, latency);
+        count(kind.parts.at(ended.due), &ended.ending, latency);
         if let Some(stage) = stage_at(&mut self.stages, ended.due) {
             stage.counts.end(ended);
+            count(stage.parts.at(ended.due), &ended.ending, latency);
             if let Ending::Reply { failed: false, .. } = ended.ending {
                 record(&mut stage.latency, latency.0);
             }
@@ -400,6 +354,16 @@ impl Tally {
         let mut all = self.measured();
         all.add(&self.warm_up);
         all
+    }
+}
+
+/// Counts a task that was due in a part.
+fn count(part: &mut PartTally, ending: &Ending, latency: Nanos) {
+    match ending {
+        Ending::Reply { failed: true, .. } => part.failed += 1,
+        Ending::Reply { .. } => record(part.latency.get_or_insert_with(histogram), latency.0),
+        Ending::Refused(_) => part.refused += 1,
+        Ending::Unknown(_) => part.unknown += 1,
     }
 }
 

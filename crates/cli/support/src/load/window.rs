@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use sluice_wire::Nanos;
 
-use super::tally::{Ending, SLOWDOWN_SCALE, TaskEnd, histogram, record};
+use super::histograms::{histogram, record};
+use super::tally::{Ending, SLOWDOWN_SCALE, TaskEnd};
 use crate::board::{KindNow, LoadNow};
 
 /// The percentiles that are shown.

@@ -1,6 +1,6 @@
-//! The 95 % intervals of a type's numbers in one run: the measured time is divided into equal parts, and how
-//! far the parts differ says how far chance moves the whole (Student's t, as for replications). A load
-//! whose rate changes with time has no intervals, since its parts differ by design.
+//! The 95 % intervals of the numbers of a type, or of a stage, in one run: its time is divided into equal
+//! parts, and how far the parts differ says how far chance moves the whole (Student's t, as for
+//! replications). A time in which the rate changes has no intervals, since its parts differ by design.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,9 @@ use hdrhistogram::Histogram;
 use sluice_outcome::study::Method;
 use sluice_stats::estimate;
 
-use crate::load::{KindTally, PartTally, Tally};
+use sluice_wire::Nanos;
+
+use crate::load::{Counts, PartTally, SpanParts};
 
 /// The fewest whole parts that say how far chance goes.
 const PARTS_MIN: usize = 5;
@@ -20,19 +22,29 @@ const UNSEEN: f64 = 3.69;
 /// A count of one part.
 type OfPart = fn(&PartTally) -> u64;
 
+/// What was counted at one rate.
+pub(super) struct AtOneRate<'t> {
+    pub(super) counts: &'t Counts,
+    pub(super) replied_in_time: u64,
+    pub(super) latency: &'t Histogram<u64>,
+    pub(super) parts: &'t SpanParts,
+    /// How long it was measured, and when the load ended.
+    pub(super) seconds: f64,
+    pub(super) end: Nanos,
+}
+
 /// Numbers by name, each with both ends of its interval; those without an interval are left out.
-pub(super) fn intervals(tally: &Tally, kind: &KindTally, seconds: f64) -> BTreeMap<&'static str, [f64; 2]> {
-    let (part, whole) = tally.whole_parts();
-    let parts = &kind.parts[..whole];
+pub(super) fn intervals(of: &AtOneRate<'_>) -> BTreeMap<&'static str, [f64; 2]> {
+    let AtOneRate { counts, replied_in_time, latency, seconds, .. } = *of;
+    let (part, parts) = of.parts.whole_before(of.end);
     let mut found = BTreeMap::new();
-    if !tally.stages.is_empty() || parts.len() < PARTS_MIN || parts.iter().any(|part| part.sent == 0) {
+    if parts.len() < PARTS_MIN || parts.iter().any(|part| part.sent == 0) {
         return found;
     }
     let part_s = part.0 as f64 / 1e9;
     let per_s: Vec<f64> = parts.iter().map(|part| part.replied_in_time as f64 / part_s).collect();
-    let replied = estimate(kind.replied_in_time as f64 / seconds, &per_s, Method::Batches);
+    let replied = estimate(replied_in_time as f64 / seconds, &per_s, Method::Batches);
     found.insert("replied_per_s", [replied.low, replied.high]);
-    let counts = &kind.counts;
     let shares: [(_, u64, OfPart); 3] = [
         ("failed", counts.failed, |part| part.failed),
         ("refused", counts.refused(), |part| part.refused),
@@ -54,7 +66,7 @@ pub(super) fn intervals(tally: &Tally, kind: &KindTally, seconds: f64) -> BTreeM
         let is_told = |of: &&Histogram<u64>| of.len() as f64 * (1.0 - quantile.unwrap_or(0.0)) >= 1.0;
         let Some(latencies) = latencies.as_ref().filter(|all| all.iter().all(is_told)) else { continue };
         let samples: Vec<f64> = latencies.iter().map(|of| value(of)).collect();
-        let of = estimate(value(&kind.times.latency), &samples, Method::Batches);
+        let of = estimate(value(latency), &samples, Method::Batches);
         found.insert(name, [of.low.min(of.value * (1.0 - CELL)), of.high.max(of.value * (1.0 + CELL))]);
     }
     // Parts may differ so much that they bound nothing.

@@ -8,6 +8,7 @@ pub mod kept;
 pub mod studies;
 mod thresholds;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,6 +27,7 @@ use crate::flags::Io;
 use crate::load::{Counts, KindTally, SLOWDOWN_SCALE, StageTally, Tally};
 use crate::plan::{LoadPlan, Plan, REFUSED_MAX, RateStage, RateStages};
 use crate::{print, utc};
+use intervals::{AtOneRate, intervals};
 
 /// How long it takes to notice that a host is gone, in seconds.
 const LEASE_S: f64 = 1.0;
@@ -197,6 +199,18 @@ fn type_result(tally: &Tally, kind: &KindTally, seconds: f64) -> TypeResult {
     let latency = quantiles(&times.latency, 1.0);
     let service = quantiles(&times.service, 1.0);
     let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let intervals = if tally.stages.is_empty() {
+        intervals(&AtOneRate {
+            counts: &kind.counts,
+            replied_in_time: kind.replied_in_time,
+            latency: &times.latency,
+            parts: &kind.parts,
+            seconds,
+            end: tally.measured_time().end,
+        })
+    } else {
+        BTreeMap::new()
+    };
     TypeResult {
         name: kind.name.clone(),
         tasks: task_counts(&kind.counts),
@@ -211,7 +225,7 @@ fn type_result(tally: &Tally, kind: &KindTally, seconds: f64) -> TypeResult {
         worker_wait_ns: quantiles(&times.worker_wait, 1.0),
         latency_ns: latency,
         service_ns: service,
-        intervals: intervals::intervals(tally, kind, seconds),
+        intervals,
     }
 }
 
@@ -223,14 +237,25 @@ fn stages(load: &LoadPlan, tally: &Tally) -> Vec<StageResult> {
     let seconds = |at: Nanos| at.0 as f64 / 1e9;
     let result = |(planned, stage): (&RateStage, &StageTally)| {
         let until = stage.span.end.min(end);
+        let lasted_s = seconds(until.since(stage.span.start));
+        let is_ramp = planned.from_per_s.total_cmp(&planned.to_per_s).is_ne();
+        let at_one_rate = AtOneRate {
+            counts: &stage.counts,
+            replied_in_time: stage.replied_in_time,
+            latency: &stage.latency,
+            parts: &stage.parts,
+            seconds: lasted_s,
+            end,
+        };
         StageResult {
             from_s: seconds(stage.span.start),
             until_s: seconds(until),
             from_per_s: planned.from_per_s,
             to_per_s: planned.to_per_s,
             tasks: task_counts(&stage.counts),
-            replied_per_s: stage.replied_in_time as f64 / seconds(until.since(stage.span.start)),
+            replied_per_s: stage.replied_in_time as f64 / lasted_s,
             latency_ns: quantiles(&stage.latency, 1.0),
+            intervals: if is_ramp { BTreeMap::new() } else { intervals(&at_one_rate) },
         }
     };
     begun.map(result).collect()

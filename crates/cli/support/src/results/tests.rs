@@ -32,8 +32,14 @@ fn load() -> LoadPlan {
 
 /// A tally of a hundred tasks a second; `end` gives the end of each by its number.
 fn tally(end: impl Fn(u64) -> (Nanos, Ending)) -> Tally {
+    tally_in_stages([], end)
+}
+
+/// The same in stages of these lengths, in ms.
+fn tally_in_stages<const N: usize>(stages: [u64; N], end: impl Fn(u64) -> (Nanos, Ending)) -> Tally {
     let measured = Nanos::from_millis(MEASURED.0 * 1_000)..Nanos::from_millis(MEASURED.1 * 1_000);
     let mut tally = Tally::new(["hold".to_owned()], Some(100.0), measured);
+    tally.count_stages(stages.map(Nanos::from_millis));
     for number in 0..MEASURED.1 * 100 {
         let due = Nanos::from_millis(number * 10);
         tally.due(0, due, Nanos(0));
@@ -274,6 +280,30 @@ fn page_and_tables_show_hostile_names_as_text_and_stages_row_by_row() {
     assert!(tables.contains("a\\|\\<b\\>") && tables.contains("## Stages"), "{tables}");
     assert_eq!(run::stages_csv(&found).lines().count(), 3);
     assert!(found.types[0].intervals.is_empty(), "the parts of stages differ by design");
+}
+
+#[test]
+fn a_stage_of_one_rate_has_intervals_and_a_ramp_has_none() {
+    let mut found = tally_in_stages([4_000, 6_000], |number| (in_time(number), reply(false)));
+    let staged =
+        |stages: &str| LoadPlan { arrivals: Arrivals::Stages(stages.parse().expect("legal")), ..load() };
+    let stages = result(&found, &staged("100:4s,50..150:6s"), false).stages;
+    let (stage, ends) = (&stages[0], &stages[0].intervals);
+    let holds = |name: &str, value: f64| ends[name][0] <= value && value <= ends[name][1];
+    assert!(holds("replied_per_s", stage.replied_per_s), "{ends:?}");
+    assert!(holds("latency_ns_p50", stage.latency_ns.expect("measured").p50), "{ends:?}");
+    assert!(stages[1].intervals.is_empty(), "the parts of a ramp differ by design");
+    let table = run::stages_csv(&result(&found, &staged("100:4s,50..150:6s"), false));
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    let low = rows[0].iter().position(|column| *column == "latency_ns_p50_low").expect("a column");
+    assert_eq!(rows[1][low], ends["latency_ns_p50"][0].to_string());
+    assert_eq!((rows[2][low], rows[1].len(), rows[2].len()), ("", rows[0].len(), rows[0].len()));
+    // A stage that was stopped early is told by its whole parts, as long as they suffice.
+    found.cut(Nanos::from_millis(MEASURED.0 * 1_000 + 2_500));
+    let cut = result(&found, &staged("100:4s,50..150:6s"), true).stages;
+    assert_eq!((cut.len(), cut[0].intervals.is_empty()), (1, false));
+    found.cut(Nanos::from_millis(MEASURED.0 * 1_000 + 1_500));
+    assert!(result(&found, &staged("100:4s,50..150:6s"), true).stages[0].intervals.is_empty());
 }
 
 #[test]

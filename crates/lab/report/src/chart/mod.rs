@@ -128,10 +128,7 @@ pub(crate) struct ChartFrame {
 impl Chart {
     /// The caption: what the picture shows, and the unit.
     pub(crate) fn caption(&self) -> String {
-        match self.shown().name {
-            "" => self.title.clone(),
-            name => format!("{}, {name}", self.title),
-        }
+        self.shown().named(&self.title)
     }
 
     /// Where its numbers are stated, each place once.

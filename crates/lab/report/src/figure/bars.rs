@@ -1,7 +1,7 @@
 //! A figure of a single rate: a bar for each series, with its name, its number and the interval at its end.
 
 use super::error::FigureError;
-use super::layout::{FigureLayout, RIM};
+use super::layout::{FigureLayout, FigurePage, RIM};
 use super::sheet::{Anchor, Ink, LINE_HEIGHT, Outline, Pen, Sheet, SheetText, wrapped};
 use super::size::FigureSize;
 use super::symbols;
@@ -21,9 +21,9 @@ pub(super) fn drawn(
     rate_per_s: f64,
     size: FigureSize,
 ) -> Result<Sheet, FigureError> {
-    let (text, small) = FigureLayout::text_sizes(size);
+    let (text, small) = FigurePage::text_sizes(size.width);
     let inside = size.width - 2.0 * RIM;
-    let caption = wrapped(&layout.chart.bars_caption(rate_per_s), layout.typeface, text, inside);
+    let caption = wrapped(&layout.chart.bars_caption(rate_per_s), layout.page.typeface, text, inside);
     let notes = footnotes(layout, rate_per_s, small, inside);
     let rows = layout.chart.rows(rate_per_s);
     let most = layout.chart.longest(&rows);
@@ -33,18 +33,11 @@ pub(super) fn drawn(
     let below = notes.len() as f64 * LINE_HEIGHT * small + RIM;
     let least = above + rows.iter().map(|row| bars.height(row)).sum::<f64>() + below;
     if size.height.is_some_and(|height| height < least) {
-        return Err(layout.no_room(size, least));
+        return Err(layout.page.no_room(size.width, least));
     }
     let mut sheet = Sheet::new(size.width, size.height.unwrap_or(least));
-    for (place, caption) in caption.into_iter().enumerate() {
-        let (anchor, y) = (Anchor::Start, RIM + (place as f64 * LINE_HEIGHT + 1.0) * text);
-        sheet.text(SheetText { text: caption, x: RIM, y, size: text, anchor, ink: Ink::Black });
-    }
-    let first = sheet.height - RIM - (notes.len() as f64 - 0.75) * LINE_HEIGHT * small;
-    for (place, note) in notes.into_iter().enumerate() {
-        let (anchor, y) = (Anchor::Start, first + place as f64 * LINE_HEIGHT * small);
-        sheet.text(SheetText { text: note, x: RIM, y, size: small, anchor, ink: Ink::Soft });
-    }
+    FigurePage::write_caption(&mut sheet, caption, text);
+    FigurePage::write_notes(&mut sheet, notes, small);
     let mut top = above;
     for row in &rows {
         bars.row(&mut sheet, row, top);
@@ -56,9 +49,9 @@ pub(super) fn drawn(
 /// The notes, and the places of the numbers that are stated at the rate.
 fn footnotes(layout: &FigureLayout<'_>, rate_per_s: f64, size: f64, width: f64) -> Vec<String> {
     let here = layout.chart.paper.iter().filter(|paper| paper.at(rate_per_s).next().is_some());
-    let mut notes = layout.note_lines(size, width);
+    let mut notes = layout.page.note_lines(size, width);
     for place in places(here) {
-        notes.extend(wrapped(&format!("Rays: {place}"), layout.typeface, size, width));
+        notes.extend(wrapped(&format!("Rays: {place}"), layout.page.typeface, size, width));
     }
     notes
 }
@@ -84,7 +77,7 @@ impl<'r> FigureBars<'r> {
     /// A row with its name and its number in one line if both fit, else below each other.
     fn laid_out(&self, of: BarRow<'r>) -> FigureRow<'r> {
         let (label, says) = (of.label().to_owned(), of.says(self.layout.chart.unit));
-        let typeface = self.layout.typeface;
+        let typeface = self.layout.page.typeface;
         let together = typeface.width(&label, self.text) + typeface.width(&says, self.text);
         let lines = if together + BETWEEN * self.text <= self.width {
             vec![vec![(Anchor::Start, label), (Anchor::End, says)]]

@@ -51,15 +51,15 @@ pub enum FigureError {
         /// The lowest and the highest figure, in inches.
         high: (f64, f64),
     },
-    /// The legend and the axes leave no room for the curves.
+    /// Texts leave no room for the picture.
     #[error(
-        "{figure} at this size has no room for its curves beside legend and axes: show fewer series with \
-         --only, or give {wanted:.1} in of height, as in --size {width}inx{wanted:.1}in"
+        "{figure} at this size has no room for its curves or cells beside its texts: show fewer series with \
+         --only, or give it more room, as in --size {width}inx{wanted:.1}in"
     )]
     NoRoom {
         /// The figure's name.
         figure: String,
-        /// The figure's width, in inches.
+        /// A width that suffices, in inches.
         width: f64,
         /// A height that suffices, in inches.
         wanted: f64,

@@ -23,7 +23,7 @@ pub(super) struct Legend<'l> {
 impl<'l> Legend<'l> {
     /// The legend for a figure of this width.
     pub(super) fn of(layout: &'l FigureLayout<'l>, size: f64, width: f64) -> Self {
-        let typeface = layout.typeface;
+        let typeface = layout.page.typeface;
         let before = (SWATCH + SPACE) * size;
         let lines = |label: &str| wrapped(label, typeface, size, width - before);
         let curves = layout.chart.curves.iter().filter(|curve| !curve.dots.is_empty());

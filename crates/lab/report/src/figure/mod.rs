@@ -2,7 +2,9 @@
 //! metadata.
 
 mod bars;
+mod depths;
 mod error;
+mod heat;
 mod layout;
 mod legend;
 mod origin;
@@ -14,13 +16,15 @@ mod svg;
 mod symbols;
 mod typeface;
 
-use sluice_outcome::study::{Method, StudyOutcome};
+use sluice_outcome::study::{HeatMap, Method, StudyOutcome};
 
 use super::chart::{Chart, Steps};
+use super::depths::said;
 use super::panel::Pictures;
 use super::series_style::SeriesStyles;
+use depths::DepthsRun;
 pub use error::FigureError;
-use layout::FigureLayout;
+use layout::{FigureLayout, FigurePage};
 use origin::FigureOrigin;
 use sheet::Sheet;
 pub use size::FigureSize;
@@ -51,7 +55,9 @@ pub struct Figure<'f> {
 
 /// The names of all figures of a study. A name begins with its panel's, if there are several.
 pub fn figure_names(study: &StudyOutcome) -> Vec<String> {
-    charts(study, None).into_iter().map(|(name, _)| name).collect()
+    let of_charts = charts(study, None).into_iter().map(|(name, _)| name);
+    let of_depths = DepthsRun::of_study(study).map(|(name, _)| name);
+    of_charts.chain(of_depths).chain(study.heats.iter().map(heat::name)).collect()
 }
 
 /// A figure of a study.
@@ -60,13 +66,19 @@ pub fn figure<'f>(
     request: &FigureRequest<'_>,
     typeface: &'f Typeface,
 ) -> Result<Figure<'f>, FigureError> {
+    if let Some(map) = study.heats.iter().find(|map| heat::name(map) == request.name) {
+        return of_map(study, map, request, typeface);
+    }
+    if let Some((_, run)) = DepthsRun::of_study(study).find(|(name, _)| name == request.name) {
+        return of_depths(study, &run, request, typeface);
+    }
     let mut charts = charts(study, request.slo_ns);
     let wanted = charts.iter().position(|(name, _)| name == request.name);
     let Some(wanted) = wanted else {
-        return Err(if charts.is_empty() {
+        let known = figure_names(study);
+        return Err(if known.is_empty() {
             FigureError::NoFigures { study: study.name.clone() }
         } else {
-            let known = charts.into_iter().map(|(name, _)| name).collect();
             FigureError::NoSuchFigure { name: request.name.to_owned(), known }
         });
     };
@@ -81,19 +93,71 @@ pub fn figure<'f>(
     let steps = if request.linear { Steps::Linear } else { chart.usual_steps() };
     let leaves_it = chart.one_rate().is_none() && chart.leaves_it(steps);
     let notes = FigureNotes { chart: &chart, replications: study.settings.replications, leaves_it };
-    let layout = FigureLayout { chart: &chart, name: &name, typeface, notes: notes.lines(), steps };
+    let page = FigurePage { name: &name, typeface, notes: notes.lines() };
+    let layout = FigureLayout { chart: &chart, page, steps };
     let sheet = match chart.one_rate() {
         Some(rate_per_s) => bars::drawn(&layout, rate_per_s, request.size)?,
         None => plot::drawn(&layout, request.size)?,
     };
-    if let Some(letter) = typeface.lacks(sheet.texts()) {
-        return Err(FigureError::NoGlyph { family: typeface.family.clone(), letter });
-    }
     let origin = FigureOrigin::of(study, &name, chart.said(steps), &chart.places());
-    Ok(Figure { sheet, origin, typeface })
+    Figure { sheet, origin, typeface }.checked()
+}
+
+/// A figure of a heat map, which has neither series nor a limit.
+fn of_map<'f>(
+    study: &StudyOutcome,
+    map: &HeatMap,
+    request: &FigureRequest<'_>,
+    typeface: &'f Typeface,
+) -> Result<Figure<'f>, FigureError> {
+    let figure = request.name.to_owned();
+    if request.slo_ns.is_some() {
+        return Err(FigureError::NoLatency { figure });
+    }
+    if !request.only.is_empty() {
+        return Err(FigureError::NoPoints { only: request.only.to_owned(), figure });
+    }
+    let numbers = map.numbers().map(|(_, _, number)| number).filter(|number| number.has_interval());
+    let how = intervals_from(numbers.map(|number| number.method), study.settings.replications);
+    let page = FigurePage { name: request.name, typeface, notes: Vec::new() };
+    let sheet = heat::drawn(map, &page, how.as_deref(), request.size)?;
+    let origin = FigureOrigin::of(study, request.name, heat::said(map), &[]);
+    Figure { sheet, origin, typeface }.checked()
+}
+
+/// A figure of one run's depths, which show no latency of clients.
+fn of_depths<'f>(
+    study: &StudyOutcome,
+    run: &DepthsRun<'_>,
+    request: &FigureRequest<'_>,
+    typeface: &'f Typeface,
+) -> Result<Figure<'f>, FigureError> {
+    let figure = request.name.to_owned();
+    if request.slo_ns.is_some() {
+        return Err(FigureError::NoLatency { figure });
+    }
+    if !request.only.is_empty() {
+        let known: Vec<String> = run.panel.series.iter().map(|series| series.label.clone()).collect();
+        let kept = chosen(&known, &figure, request.only)?;
+        if kept.into_iter().all(|place| known[place] != run.label) {
+            return Err(FigureError::NoPoints { only: request.only.to_owned(), figure });
+        }
+    }
+    let page = FigurePage { name: request.name, typeface, notes: depths::notes(run.depths) };
+    let sheet = depths::drawn(run, &page, request.size)?;
+    let origin = FigureOrigin::of(study, request.name, said(run.depths), &[]);
+    Figure { sheet, origin, typeface }.checked()
 }
 
 impl Figure<'_> {
+    /// The figure, if its font has all its letters.
+    fn checked(self) -> Result<Self, FigureError> {
+        match self.typeface.lacks(self.sheet.texts()) {
+            Some(letter) => Err(FigureError::NoGlyph { family: self.typeface.family.clone(), letter }),
+            None => Ok(self),
+        }
+    }
+
     /// The figure as an SVG file.
     pub fn svg(&self) -> String {
         svg::svg(&self.sheet, self.typeface, &self.origin)
@@ -125,6 +189,19 @@ fn keep_only(chart: &mut Chart, figure: &str, only: &str) -> Result<(), FigureEr
         return Ok(());
     }
     let known: Vec<String> = chart.curves.iter().map(|curve| curve.label.clone()).collect();
+    let kept = chosen(&known, figure, only)?;
+    let looks: Vec<_> = kept.iter().map(|place| chart.curves[*place].look).collect();
+    chart.paper.retain(|paper| looks.contains(&paper.look));
+    let mut place = 0;
+    chart.curves.retain(|_| {
+        place += 1;
+        kept.contains(&(place - 1))
+    });
+    Ok(())
+}
+
+/// The places of the labels that `only` names.
+fn chosen(known: &[String], figure: &str, only: &str) -> Result<Vec<usize>, FigureError> {
     let mut kept = Vec::new();
     let mut rest: Vec<&str> = only.split(',').collect();
     // A label may itself hold commas, as in `rain:2,target=50us`: the longest that is known is meant.
@@ -135,20 +212,13 @@ fn keep_only(chart: &mut Chart, figure: &str, only: &str) -> Result<(), FigureEr
             Some((count, place))
         });
         let Some((count, place)) = meant else {
-            let name = rest[0].trim().to_owned();
+            let (name, known) = (rest[0].trim().to_owned(), known.to_vec());
             return Err(FigureError::NoSuchSeries { name, figure: figure.to_owned(), known });
         };
         kept.push(place);
         rest.drain(..count);
     }
-    let looks: Vec<_> = kept.iter().map(|place| chart.curves[*place].look).collect();
-    chart.paper.retain(|paper| looks.contains(&paper.look));
-    let mut place = 0;
-    chart.curves.retain(|_| {
-        place += 1;
-        kept.contains(&(place - 1))
-    });
-    Ok(())
+    Ok(kept)
 }
 
 /// What a figure says below its axes.
@@ -169,19 +239,25 @@ impl FigureNotes<'_> {
 
     /// What the bars around points are.
     fn interval(&self) -> Option<String> {
-        let mut methods: Vec<Method> = Vec::new();
-        for dot in self.chart.dots().filter(|dot| dot.holds && dot.of.has_interval()) {
-            if !methods.contains(&dot.of.method) {
-                methods.push(dot.of.method);
-            }
-        }
-        let how = match methods[..] {
-            [] => return None,
-            [Method::Replications] => format!(", from {} replications", self.replications),
-            [Method::Batches] => ", from batches of consecutive tasks".to_owned(),
-            [Method::OrderStatistics] => ", from order statistics".to_owned(),
-            _ => String::new(),
-        };
+        let dots = self.chart.dots().filter(|dot| dot.holds && dot.of.has_interval());
+        let how = intervals_from(dots.map(|dot| dot.of.method), self.replications)?;
         Some(format!("Bars: 95 % intervals{how}."))
     }
+}
+
+/// How intervals were found, behind a comma if all were found alike; `None` if there are none.
+fn intervals_from(all: impl Iterator<Item = Method>, replications: u32) -> Option<String> {
+    let mut methods: Vec<Method> = Vec::new();
+    for method in all {
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+    }
+    Some(match methods[..] {
+        [] => return None,
+        [Method::Replications] => format!(", from {replications} replications"),
+        [Method::Batches] => ", from batches of consecutive tasks".to_owned(),
+        [Method::OrderStatistics] => ", from order statistics".to_owned(),
+        _ => String::new(),
+    })
 }

@@ -4,9 +4,9 @@
 use sluice_outcome::study::Unit;
 
 use super::error::FigureError;
-use super::layout::{FigureLayout, RIM};
+use super::layout::{FigureLayout, FigurePage, RIM};
 use super::legend::Legend;
-use super::sheet::{Anchor, Ink, LINE_HEIGHT, Outline, Pen, Sheet, SheetText, wrapped};
+use super::sheet::{Anchor, Ink, LINE_HEIGHT, Outline, Pen, Sheet, wrapped};
 use super::size::FigureSize;
 use super::symbols::{LINE, MARK, mark, rays, shape};
 use crate::chart::{Axis, ChartFrame, Curve, Dot, PaperMarks, Style, label};
@@ -27,19 +27,19 @@ const LEAST_HEIGHT: f64 = 8.0;
 
 /// The curves on a sheet of this size.
 pub(super) fn drawn(layout: &FigureLayout<'_>, size: FigureSize) -> Result<Sheet, FigureError> {
-    let (text, small) = FigureLayout::text_sizes(size);
+    let (text, small) = FigurePage::text_sizes(size.width);
     let inside = size.width - 2.0 * RIM;
     let legend = Legend::of(layout, text, inside);
-    let lines = |says: &str| wrapped(says, layout.typeface, text, inside);
+    let lines = |says: &str| wrapped(says, layout.page.typeface, text, inside);
     let (caption, name) = (lines(&layout.chart.caption()), lines(&layout.chart.across.title()));
-    let notes = layout.note_lines(small, inside);
+    let notes = layout.page.note_lines(small, inside);
     // Above the curves: the legend and the caption; below: the axis' numbers, its name and the notes.
     let above = RIM + legend.height() + (0.7 + caption.len() as f64 * LINE_HEIGHT) * text;
     let below =
         (1.6 + name.len() as f64 * LINE_HEIGHT) * text + notes.len() as f64 * LINE_HEIGHT * small + RIM;
     let high = match size.height {
         Some(height) if height - above - below < LEAST_HEIGHT * text => {
-            return Err(layout.no_room(size, above + below + LEAST_HEIGHT * text));
+            return Err(layout.page.no_room(size.width, above + below + LEAST_HEIGHT * text));
         }
         Some(height) => height - above - below,
         None => (HIGH * size.width).max(LEAST_HEIGHT * text),
@@ -57,19 +57,14 @@ pub(super) fn drawn(layout: &FigureLayout<'_>, size: FigureSize) -> Result<Sheet
     let shown = layout.chart.shown();
     let (_, y) = layout.chart.axes(&frame, layout.steps);
     let numbers = y.ticks(shown.one, 7).into_iter().map(|tick| label(tick.value));
-    let widest = numbers.map(|number| layout.typeface.width(&number, text)).fold(0.0, f64::max);
+    let widest = numbers.map(|number| layout.page.typeface.width(&number, text)).fold(0.0, f64::max);
     frame.left += widest + 0.6 * text;
     let (x, y) = layout.chart.axes(&frame, layout.steps);
     let mut sheet = Sheet::new(size.width, height);
     legend.draw(&mut sheet, RIM, RIM);
     let plot = Plot { layout, frame, x, y, shown, text, caption, name };
     plot.draw(&mut sheet);
-    let mut baseline = height - RIM - (notes.len() as f64 - 0.75) * LINE_HEIGHT * small;
-    for note in notes {
-        let (anchor, ink) = (Anchor::Start, Ink::Soft);
-        sheet.text(SheetText { text: note, x: RIM, y: baseline, size: small, anchor, ink });
-        baseline += LINE_HEIGHT * small;
-    }
+    FigurePage::write_notes(&mut sheet, notes, small);
     Ok(sheet)
 }
 
@@ -140,13 +135,13 @@ impl Plot<'_> {
 
     /// Writes a text around a place, but not beyond the right end of the sheet.
     fn write_inside(&self, sheet: &mut Sheet, text: String, x: f64, y: f64) {
-        let half = self.layout.typeface.width(&text, self.text) / 2.0;
+        let half = self.layout.page.typeface.width(&text, self.text) / 2.0;
         let middle = x.min(self.frame.width - RIM - half);
         self.write(sheet, text, middle, y, Anchor::Middle);
     }
 
     fn write(&self, sheet: &mut Sheet, text: String, x: f64, y: f64, anchor: Anchor) {
-        sheet.text(SheetText { text, x, y, size: self.text, anchor, ink: Ink::Black });
+        sheet.write(text, (x, y), self.text, anchor);
     }
 
     /// The latency that must be kept.
@@ -157,7 +152,37 @@ impl Plot<'_> {
         let pen = Pen { ink: Ink::Black, width: BAR, dashes: vec![4.0, 2.0] };
         sheet.stroke(Outline::line([(left, y), (right, y)]), pen);
         let says = format!("SLO {}", show::quantity(slo, Unit::Ns));
-        self.write(sheet, says, left + 0.4 * self.text, y - 0.35 * self.text, Anchor::Start);
+        let width = self.layout.page.typeface.width(&says, self.text);
+        let (x, baseline) = self.free_place(width, y);
+        self.write(sheet, says, x, baseline, Anchor::Start);
+    }
+
+    /// Where a text of this width stands on or below a level line so that no curve goes through it; at the
+    /// left end if there is no such place.
+    fn free_place(&self, width: f64, line: f64) -> (f64, f64) {
+        let ChartFrame { left, right, bottom, .. } = self.frame;
+        let (near, step) = (0.35 * self.text, 0.5 * self.text);
+        let rows = [line - near, line + 1.2 * self.text].into_iter().filter(|baseline| *baseline < bottom);
+        let first = left + 0.4 * self.text;
+        let count = ((right - width - first) / step).max(0.0) as usize;
+        let places =
+            rows.flat_map(|baseline| (0..=count).map(move |at| (first + at as f64 * step, baseline)));
+        let is_free = |(x, baseline): &(f64, f64)| {
+            let (from, to) = ((x - near, baseline - self.text), (x + width + near, baseline + near));
+            !self.layout.chart.curves.iter().any(|curve| self.passes(curve, from, to))
+        };
+        places.into_iter().find(is_free).unwrap_or((first, line - near))
+    }
+
+    /// Whether a curve passes through the rectangle between two corners.
+    fn passes(&self, curve: &Curve, from: (f64, f64), to: (f64, f64)) -> bool {
+        curve.dots.windows(2).any(|pair| {
+            let [a, b] = [&pair[0], &pair[1]].map(|dot| self.place(dot));
+            let (begins, ends) = (a.0.max(from.0), b.0.min(to.0));
+            let at = |x: f64| a.1 + (b.1 - a.1) * (x - a.0) / (b.0 - a.0).max(f64::MIN_POSITIVE);
+            let (one, other) = (at(begins), at(ends));
+            begins <= ends && one.min(other) <= to.1 && one.max(other) >= from.1
+        })
     }
 
     fn place(&self, dot: &Dot) -> (f64, f64) {

@@ -58,6 +58,8 @@ pub(super) enum Ink {
     Soft,
     Grid,
     White,
+    /// A grey of this brightness.
+    Grey(u8),
     Series(usize),
 }
 
@@ -95,6 +97,11 @@ impl Sheet {
         self.items.push(SheetItem::Text(text));
     }
 
+    /// Writes a line in black; `y` is its baseline.
+    pub(super) fn write(&mut self, text: String, (x, y): (f64, f64), size: f64, anchor: Anchor) {
+        self.text(SheetText { text, x, y, size, anchor, ink: Ink::Black });
+    }
+
     /// All texts, for the fonts.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.items.iter().filter_map(|item| match item {
@@ -129,6 +136,7 @@ impl Ink {
             Self::Soft => [0x44, 0x44, 0x44],
             Self::Grid => [0xdd, 0xdd, 0xdd],
             Self::White => [0xff, 0xff, 0xff],
+            Self::Grey(brightness) => [brightness; 3],
         }
     }
 

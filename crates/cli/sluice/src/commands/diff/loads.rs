@@ -1,4 +1,5 @@
-//! Two live loads, held against each other, type by type. Their intervals come from parts of each run.
+//! Two live loads, held against each other, type by type and stage by stage. Their intervals come from parts
+//! of each run.
 
 use serde_json::Value;
 use sluice_outcome::study::{Estimate, Method, Unit};
@@ -20,27 +21,33 @@ const SETTINGS: [&str; 13] = [
     "aborted",
     "sluice",
 ];
+/// What stands before a type's name.
+const TYPE: &str = "type ";
 const LATENCIES: [&str; 4] = ["mean", "p50", "p99", "p999"];
 
 pub(super) fn diff(a: &Value, b: &Value) -> HeldResults {
-    let names = [a, b].map(|result| types(result).map(|(name, _)| name.to_owned()).collect::<Vec<String>>());
-    let without = |of: &[String], other: &[String]| {
-        let lone = of.iter().filter(|name| !other.contains(name));
-        lone.map(|name| format!("type {name}")).collect::<Vec<String>>()
+    let [of_a, of_b] = [a, b].map(parts);
+    let without = |of: &[(String, &Value)], other: &[(String, &Value)]| {
+        let lone = of.iter().filter(|(name, _)| other.iter().all(|(known, _)| known != name));
+        lone.map(|(name, _)| name.clone()).collect::<Vec<String>>()
     };
-    let only = [without(&names[0], &names[1]), without(&names[1], &names[0])];
+    let only = [without(&of_a, &of_b), without(&of_b, &of_a)];
     let mut pairs = Vec::new();
-    for (name, one) in types(a) {
-        if let Some((_, other)) = types(b).find(|(known, _)| *known == name) {
-            compare(name, one, other, &mut pairs);
+    for (name, one) in &of_a {
+        if let Some((_, other)) = of_b.iter().find(|(known, _)| known == name) {
+            // Types go by their names alone.
+            compare(name.strip_prefix(TYPE).unwrap_or(name), one, other, &mut pairs);
         }
     }
     HeldResults { kind: "load", settings: settings(a, b), only, pairs }
 }
 
-fn types(result: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let all = result["types"].as_array().into_iter().flatten();
-    all.filter_map(|of| Some((of["name"].as_str()?, of)))
+/// The types of a load, and its stages by their numbers.
+fn parts(result: &Value) -> Vec<(String, &Value)> {
+    let types = result["types"].as_array().into_iter().flatten();
+    let types = types.filter_map(|of| Some((format!("{TYPE}{}", of["name"].as_str()?), of)));
+    let stages = result["stages"].as_array().into_iter().flatten().zip(1..);
+    types.chain(stages.map(|(of, number)| (format!("stage {number}"), of))).collect()
 }
 
 fn compare(class: &str, one: &Value, other: &Value, pairs: &mut Vec<NumberPair>) {

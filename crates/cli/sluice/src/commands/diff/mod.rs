@@ -36,10 +36,17 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome<()> {
     } else {
         print::text(shown::text(&found, args.all))?;
     }
-    let (differing, all) = (found.differing, found.numbers.len());
-    if !args.exit_code || differing == 0 {
+    let unequal = unequal(&found);
+    if !args.exit_code || unequal.is_empty() {
         return Ok(());
     }
-    let why = format!("{differing} of {all} numbers differ by more than noise");
-    Err(Failure::new(Kind::GateFailed, why).with_result_shown())
+    Err(Failure::new(Kind::GateFailed, unequal.join("; ")).with_result_shown())
+}
+
+/// In what the results are unequal by more than noise: numbers, and points that only one of them has.
+fn unequal(found: &ResultDiff) -> Vec<String> {
+    let (differing, all) = (found.differing, found.numbers.len());
+    let numbers = (differing > 0).then(|| format!("{differing} of {all} numbers differ by more than noise"));
+    let points = Some(shown::one_sided(found)).filter(|lone| !lone.is_empty());
+    numbers.into_iter().chain(points).collect()
 }
