@@ -280,7 +280,7 @@ fn with_depths() -> StudyOutcome {
             depth_mean: 1.0 + f64::from(slice) + f64::from(number % 20) / 10.0,
             depth_min: 1,
             depth_max: 4 + slice as u8,
-            deeper: u32::from(number % 9 == 0),
+            deeper: u32::from(number.is_multiple_of(9)),
             shallower: u32::from(number % 11 == 5),
             overloaded: u32::from(number % 25 == 3),
             tasks: 1_000,
