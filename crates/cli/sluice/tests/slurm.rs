@@ -83,7 +83,7 @@ fn array_tasks_and_a_merge_give_the_bytes_of_one_machine_also_after_one_was_kill
     assert!(said.contains("sbatch --array=1 ") && said.lines().count() == 1, "{said}");
 
     let ran = array_task(at, "1");
-    assert!(stderr(&ran).contains(&format!("part 1/3: {} runs are missing", 5 - kept)), "{}", stderr(&ran));
+    assert!(stderr(&ran).contains(&format!("part 1/3: {} runs to do", 5 - kept)), "{}", stderr(&ran));
     let merged = merge(at);
     assert!(merged.status.success(), "{}", stderr(&merged));
     let alone = sluice(at, &with(&with(&SWEEP, &tasks), &["--json", "--out", "alone"]));

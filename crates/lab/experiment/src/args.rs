@@ -125,7 +125,7 @@ pub struct LengthArgs {
     /// How many tasks to measure at each point, all replications together: 50k, 1M.
     #[arg(long, value_name = "COUNT", default_value = "1M", value_parser = numbers::count)]
     pub tasks: u64,
-    /// Independent runs of each point; how far they differ gives the 95 % intervals.
+    /// Independent runs of each point; the 95 % intervals come from how far they, and parts of them, differ.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub replications: u32,
     /// What is left out at the beginning of each replication: a number of tasks (100k), a span (1s), or

@@ -1,7 +1,9 @@
 //! What a picture of depths over time shows, on the page and as a figure: the actions of the agent and the
 //! slice step in one run.
 
-use sluice_outcome::study::{Panel, Point, Series, SliceDepths};
+use sluice_outcome::study::{Panel, Point, Series, SliceDepths, Unit};
+
+use super::show;
 
 /// How many intervals a picture shows.
 const INTERVALS_MAX: usize = 400;
@@ -14,11 +16,14 @@ pub(crate) fn adaptive(panel: &Panel) -> impl DoubleEndedIterator<Item = (&Serie
 }
 
 /// The intervals of a run that fit in a picture.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct DepthsShown<'d> {
     pub(crate) depths: &'d [SliceDepths],
-    pub(crate) slices: u32,
+    /// The slices that occur.
+    pub(crate) slices: Vec<u32>,
     pub(crate) ends_ns: f64,
+    /// When the run ended.
+    whole_ns: f64,
 }
 
 /// One of the strips below each other.
@@ -33,18 +38,27 @@ pub(crate) struct DepthStrip {
 
 impl<'d> DepthsShown<'d> {
     pub(crate) fn of(depths: &'d [SliceDepths]) -> Self {
-        let slices = 1 + depths.iter().map(|depths| depths.slice).max().unwrap_or(0);
-        let depths = &depths[..depths.len().min(INTERVALS_MAX * slices as usize)];
-        let ends_ns = depths.iter().map(|depths| depths.at_ns).max().unwrap_or(1) as f64;
-        Self { depths, slices, ends_ns }
+        let mut slices: Vec<u32> = depths.iter().map(|depths| depths.slice).collect();
+        slices.sort_unstable();
+        slices.dedup();
+        let ends = |of: &[SliceDepths]| of.iter().map(|of| of.at_ns).max().unwrap_or(0).max(1) as f64;
+        let shown = &depths[..depths.len().min(INTERVALS_MAX * slices.len())];
+        Self { depths: shown, ends_ns: ends(shown), whole_ns: ends(depths), slices }
     }
 
-    pub(crate) fn of_slice(self, slice: u32) -> impl Iterator<Item = &'d SliceDepths> {
+    pub(crate) fn of_slice(&self, slice: u32) -> impl Iterator<Item = &'d SliceDepths> {
         self.depths.iter().filter(move |depths| depths.slice == slice)
     }
 
+    /// Which part of the run is shown, if it is not all.
+    pub(crate) fn cut_off(&self) -> Option<String> {
+        let span = |ns: f64| show::quantity(ns, Unit::Ns);
+        let is_cut = self.whole_ns > self.ends_ns;
+        is_cut.then(|| format!("the first {} of {}", span(self.ends_ns), span(self.whole_ns)))
+    }
+
     /// The depths first. Older studies and live ones have no responses.
-    pub(crate) fn strips(self) -> Vec<DepthStrip> {
+    pub(crate) fn strips(&self) -> Vec<DepthStrip> {
         let most = |of: fn(&SliceDepths) -> f64| self.depths.iter().map(of).fold(1.0, f64::max);
         let slowdown: fn(&SliceDepths) -> f64 = |depths| depths.slowdown_p99;
         let workers: fn(&SliceDepths) -> f64 = |depths| depths.workers.into();

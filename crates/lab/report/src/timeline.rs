@@ -40,8 +40,10 @@ pub(crate) fn timelines(html: &mut Html, panel: &Panel) {
 /// One picture with its caption.
 pub(super) fn figure(html: &mut Html, caption: &str, intervals: &[SliceDepths]) {
     html.element("figure", |html| {
-        html.leaf("figcaption", format_args!("{caption}: {}", depths::totals(intervals)));
-        Timeline { shown: DepthsShown::of(intervals) }.draw(html);
+        let shown = DepthsShown::of(intervals);
+        let cut_off = shown.cut_off().map_or_else(String::new, |part| format!(" ({part})"));
+        html.leaf("figcaption", format_args!("{caption}{cut_off}: {}", depths::totals(shown.depths)));
+        Timeline { shown }.draw(html);
     });
 }
 
@@ -92,8 +94,8 @@ impl Timeline<'_> {
         html.element(svg.with("role", "img").with("aria-label", name), |html| {
             for strip in &strips {
                 frame(html, strip.top, strip.of.title, strip.of.most);
-                for slice in 0..self.shown.slices {
-                    self.curve(html, strip, slice);
+                for slice in &self.shown.slices {
+                    self.curve(html, strip, *slice);
                 }
             }
             self.marks(html, &strips[0]);

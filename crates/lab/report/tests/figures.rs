@@ -258,15 +258,28 @@ fn what_a_heat_map_asks_for_suffices() {
     let columns = 12;
     map.across.values = (1..=columns).map(|keys| keys * 1_000).collect();
     map.cells.iter_mut().for_each(|row| *row = vec![row[2]; columns as usize]);
-    for size in ["1.5in", "7in x 1in", "1.5in x 1in"] {
+    for size in ["1.5in", "5in x 1in", "1.5in x 1in"] {
         let small = FigureRequest { size: size.parse().expect("a size"), ..request("heat-scan") };
-        let Err(why) = figure(&study, &small, &typeface) else { continue };
+        let why = figure(&study, &small, &typeface).expect_err("too small");
         assert!(matches!(why, FigureError::NoRoom { .. }), "{why}");
         let asked = why.to_string();
         let asked = asked.rsplit("--size ").next().expect("a size");
         let enough = FigureRequest { size: asked.parse().expect("a size"), ..request("heat-scan") };
         figure(&study, &enough, &typeface).unwrap_or_else(|why| panic!("{size}: {asked}: {why}"));
     }
+    study.heats[0].cells.truncate(1);
+    study.heats[0].down.values.truncate(1);
+    let low = FigureRequest { size: "1.5in".parse().expect("a size"), ..request("heat-scan") };
+    let asked = figure(&study, &low, &typeface).expect_err("too narrow").to_string();
+    assert!(asked.ends_with("x1.0in"), "no lower than figures are: {asked}");
+    study.heats[0].across.values = (1..=200).map(|keys| keys * 1_000).collect();
+    let row = vec![study.heats[0].cells[0][0]; 200];
+    study.heats[0].cells[0] = row;
+    let large = figure(&study, &low, &typeface).expect_err("wider than a page");
+    assert!(matches!(large, FigureError::TooLarge { .. }), "{large}");
+    study.heats.push(study.heats[0].clone());
+    let names = figure_names(&study);
+    assert!(names.ends_with(&["heat-scan".to_owned(), "heat-scan-2".to_owned()]), "{names:?}");
 }
 
 /// A study in which the agent adapts the depths of two slices under one policy.
@@ -338,6 +351,29 @@ fn two_runs_of_one_label_and_rate_have_figures_of_different_names() {
         figure_names(&study).into_iter().filter(|name| name.contains("depths")).collect();
     assert_eq!(names.len(), 2);
     assert_eq!(names[1], format!("{}-2", names[0]));
+}
+
+#[test]
+fn a_picture_of_a_long_run_says_that_it_shows_the_beginning_and_has_a_legend_of_many_slices() {
+    let (mut study, typeface) = (with_depths(), Typeface::built_in());
+    let depths = &mut study.panels[0].series[1].points[2].depths;
+    let first: Vec<SliceDepths> = depths.drain(..2).collect();
+    *depths = (0..500u64)
+        .flat_map(|number| {
+            first.iter().map(move |of| SliceDepths { at_ns: (number + 1) * 10_000_000, ..*of })
+        })
+        .collect();
+    let name = figure_names(&study).into_iter().find(|name| name.contains("depths")).expect("one");
+    let (svg, _) = drawn(&study, &request(&name), "long");
+    let all: Vec<String> = texts(&svg).into_iter().map(|text| text.says).collect();
+    assert!(all.join(" ").contains("First replication, the first 4.00 s of 5.00 s."), "{all:?}");
+    let depths = &mut study.panels[0].series[1].points[2].depths;
+    let many = |slice| SliceDepths { slice, ..first[0] };
+    *depths = [0, 7, u32::MAX].into_iter().flat_map(|slice| [many(slice), many(slice)]).collect();
+    let narrow = FigureRequest { size: "1.5in".parse().expect("a size"), ..request(&name) };
+    let svg = figure(&study, &narrow, &typeface).expect("a figure").svg();
+    assert!(svg.contains("slice 4294967295") && !svg.contains("NaN"), "{svg}");
+    assert!(!page_of(&[study], None).contains("NaN"));
 }
 
 /// A font is a file from anywhere: one byte in it may be anything.

@@ -102,9 +102,9 @@ impl WantedFigures<'_> {
     }
 
     /// Writes each figure that has what is asked for: the line of a limit is for latencies, and not every
-    /// picture has every series.
+    /// picture has every series, or room in every size.
     fn all(&self) -> Outcome<()> {
-        let (mut why_none, mut is_one_written) = (None, false);
+        let (mut why_none, mut is_one_written, mut too_large) = (None, false, Vec::new());
         for name in report::figure_names(self.study) {
             let drawn = match self.drawn(&name, self.slo_ns) {
                 Err(FigureError::NoLatency { .. }) => self.drawn(&name, None),
@@ -114,11 +114,19 @@ impl WantedFigures<'_> {
                 Err(why @ (FigureError::NoSuchSeries { .. } | FigureError::NoPoints { .. })) => {
                     why_none.get_or_insert(why);
                 }
+                Err(why @ (FigureError::NoRoom { .. } | FigureError::TooLarge { .. })) => {
+                    why_none.get_or_insert(why);
+                    too_large.push(name);
+                }
                 drawn => {
                     self.write(&name, &drawn.map_err(Failure::bad_input)?)?;
                     is_one_written = true;
                 }
             }
+        }
+        if is_one_written && !too_large.is_empty() {
+            let names = too_large.join(", ");
+            print::to_stderr(format_args!("left out, as they need more room than --size gives: {names}"));
         }
         let none_at_all = || FigureError::NoFigures { study: self.study.name.clone() };
         if is_one_written { Ok(()) } else { Err(Failure::bad_input(why_none.unwrap_or_else(none_at_all))) }

@@ -165,7 +165,7 @@ fn run_part(part: StudyPart, out: &Path, ready: &ReadyStudy, how: &RunArgs) -> O
     let identity = ready.identity(&build());
     let mut study = Study::new(Arc::clone(&ready.bench), threads(how), &folder, &identity)?;
     let mut progress = Progress::new(how.output.quiet || how.output.json);
-    progress.print_message(&format!("part {part}: {} runs are missing", study.missing(part).len()));
+    progress.print_message(&format!("part {part}: {} runs to do", study.missing(part).len()));
     let complete = study.run_part(part, stop.flag(), |step| match step {
         Step::Round(jobs) => progress.more(jobs.len(), jobs.len() as f64),
         Step::Done(..) => progress.one_done(1.0),

@@ -141,6 +141,7 @@ fn loads_are_held_against_each_other_by_the_intervals_of_their_parts() {
     let differing: Vec<&Value> = all.iter().filter(differs).map(|number| &number["class"]).collect();
     assert_eq!(differing, ["stage 2"]);
     let output = diff_of(&staged(2e6), &load(0, 2e6, true), &["--exit-code"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("only in A: stage 1, stage 2"), "{}", stderr(&output));
     let mut stopped = load(0, 2e6, true);
     stopped["aborted"] = json!(true);

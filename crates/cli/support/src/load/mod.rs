@@ -96,7 +96,8 @@ impl<'p> Load<'p> {
         tally.cut_off = source.cut_off();
         tally.count_within(&plan.limits().unwrap_or_default());
         let stages = plan.arrivals.stages().into_iter().flat_map(RateStages::all);
-        tally.count_stages(stages.map(|stage| nanos(stage.lasts)));
+        let stages: Vec<_> = stages.map(|stage| (nanos(stage.lasts), stage.is_ramp())).collect();
+        tally.count_stages(&stages);
         Self {
             plan,
             clock: Clock::start(),

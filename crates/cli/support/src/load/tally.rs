@@ -22,6 +22,9 @@ pub const SLOWDOWN_SCALE: f64 = 1_000.0;
 pub(super) const UNKNOWN_TYPE: &str = "unknown_type";
 /// The reasons of refusals because a budget was spent: at the client, in the switch, at a worker.
 pub(super) const LATE: [&str; 3] = ["late_at_client", "late_in_switch", "late_at_worker"];
+/// The most stages that are counted in parts: the histograms of a stage's parts take a megabyte.
+const STAGES_IN_PARTS_MAX: usize = 100;
+
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -199,8 +202,8 @@ pub struct StageTally {
     pub replied_in_time: u64,
     /// The latency of successful replies, in ns.
     pub latency: Histogram<u64>,
-    /// The same in consecutive parts of the stage.
-    pub parts: SpanParts,
+    /// The same in consecutive parts of the stage; none for a ramp, or where stages are many.
+    pub parts: Option<SpanParts>,
 }
 
 /// All measurements of a load.
@@ -257,13 +260,15 @@ impl Tally {
         }
     }
 
-    /// Counts the tasks of stages of these lengths, which begin with the measured time.
-    pub fn count_stages(&mut self, lengths: impl IntoIterator<Item = Nanos>) {
+    /// Counts the tasks of stages of these lengths, which begin with the measured time; each says whether it
+    /// is a ramp.
+    pub fn count_stages(&mut self, stages: &[(Nanos, bool)]) {
         let mut from = self.measured.start;
-        for length in lengths {
-            let span = from..from + length;
+        for (length, is_ramp) in stages {
+            let span = from..from + *length;
             from = span.end;
-            let (latency, parts) = (histogram(), SpanParts::of(&span));
+            let has_parts = !is_ramp && stages.len() <= STAGES_IN_PARTS_MAX;
+            let (latency, parts) = (histogram(), has_parts.then(|| SpanParts::of(&span)));
             let counts = Counts::default();
             self.stages.push(StageTally { span, counts, replied_in_time: 0, latency, parts });
         }
@@ -290,7 +295,9 @@ impl Tally {
             kind.parts.at(due).sent += 1;
             if let Some(stage) = stage_at(&mut self.stages, due) {
                 stage.counts.sent += 1;
-                stage.parts.at(due).sent += 1;
+                if let Some(parts) = &mut stage.parts {
+                    parts.at(due).sent += 1;
+                }
             }
             record(&mut self.behind, behind.0);
         }
@@ -318,7 +325,9 @@ impl Tally {
                 kind.parts.at(ended.at).replied_in_time += 1;
                 if let Some(stage) = stage_at(&mut self.stages, ended.at) {
                     stage.replied_in_time += 1;
-                    stage.parts.at(ended.at).replied_in_time += 1;
+                    if let Some(parts) = &mut stage.parts {
+                        parts.at(ended.at).replied_in_time += 1;
+                    }
                 }
             }
         }
@@ -335,7 +344,9 @@ impl Tally {
         count(kind.parts.at(ended.due), &ended.ending, latency);
         if let Some(stage) = stage_at(&mut self.stages, ended.due) {
             stage.counts.end(ended);
-            count(stage.parts.at(ended.due), &ended.ending, latency);
+            if let Some(parts) = &mut stage.parts {
+                count(parts.at(ended.due), &ended.ending, latency);
+            }
             if let Ending::Reply { failed: false, .. } = ended.ending {
                 record(&mut stage.latency, latency.0);
             }
@@ -430,7 +441,7 @@ mod tests {
     #[test]
     fn a_task_counts_in_the_stage_in_which_it_is_due_and_its_reply_where_it_comes() {
         let mut tally = tally();
-        tally.count_stages([Nanos(900), Nanos(49_000)]);
+        tally.count_stages(&[(Nanos(900), false), (Nanos(49_000), true)]);
         end(&mut tally, 99, 199, REPLY);
         end(&mut tally, 100, 999, REPLY);
         end(&mut tally, 999, 1_999, REPLY);

@@ -64,6 +64,11 @@ impl RateStages {
 }
 
 impl RateStage {
+    /// Whether the rate changes in it.
+    pub fn is_ramp(&self) -> bool {
+        self.from_per_s.total_cmp(&self.to_per_s).is_ne()
+    }
+
     fn mean_per_s(&self) -> f64 {
         f64::midpoint(self.from_per_s, self.to_per_s)
     }
@@ -116,7 +121,7 @@ impl fmt::Display for RateStages {
 impl fmt::Display for RateStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.from_per_s)?;
-        if self.from_per_s.total_cmp(&self.to_per_s).is_ne() {
+        if self.is_ramp() {
             write!(f, "..{}", self.to_per_s)?;
         }
         write!(f, ":{}", units::span_text(self.lasts))

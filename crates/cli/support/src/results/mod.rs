@@ -238,15 +238,14 @@ fn stages(load: &LoadPlan, tally: &Tally) -> Vec<StageResult> {
     let result = |(planned, stage): (&RateStage, &StageTally)| {
         let until = stage.span.end.min(end);
         let lasted_s = seconds(until.since(stage.span.start));
-        let is_ramp = planned.from_per_s.total_cmp(&planned.to_per_s).is_ne();
-        let at_one_rate = AtOneRate {
+        let at_one_rate = stage.parts.as_ref().map(|parts| AtOneRate {
             counts: &stage.counts,
             replied_in_time: stage.replied_in_time,
             latency: &stage.latency,
-            parts: &stage.parts,
+            parts,
             seconds: lasted_s,
             end,
-        };
+        });
         StageResult {
             from_s: seconds(stage.span.start),
             until_s: seconds(until),
@@ -255,7 +254,7 @@ fn stages(load: &LoadPlan, tally: &Tally) -> Vec<StageResult> {
             tasks: task_counts(&stage.counts),
             replied_per_s: stage.replied_in_time as f64 / lasted_s,
             latency_ns: quantiles(&stage.latency, 1.0),
-            intervals: if is_ramp { BTreeMap::new() } else { intervals(&at_one_rate) },
+            intervals: at_one_rate.as_ref().map_or_else(BTreeMap::new, intervals),
         }
     };
     begun.map(result).collect()

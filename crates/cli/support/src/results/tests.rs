@@ -32,14 +32,14 @@ fn load() -> LoadPlan {
 
 /// A tally of a hundred tasks a second; `end` gives the end of each by its number.
 fn tally(end: impl Fn(u64) -> (Nanos, Ending)) -> Tally {
-    tally_in_stages([], end)
+    tally_in_stages(&[], end)
 }
 
-/// The same in stages of these lengths, in ms.
-fn tally_in_stages<const N: usize>(stages: [u64; N], end: impl Fn(u64) -> (Nanos, Ending)) -> Tally {
+/// The same in stages.
+fn tally_in_stages(stages: &[(Nanos, bool)], end: impl Fn(u64) -> (Nanos, Ending)) -> Tally {
     let measured = Nanos::from_millis(MEASURED.0 * 1_000)..Nanos::from_millis(MEASURED.1 * 1_000);
     let mut tally = Tally::new(["hold".to_owned()], Some(100.0), measured);
-    tally.count_stages(stages.map(Nanos::from_millis));
+    tally.count_stages(stages);
     for number in 0..MEASURED.1 * 100 {
         let due = Nanos::from_millis(number * 10);
         tally.due(0, due, Nanos(0));
@@ -87,6 +87,9 @@ fn reply(failed: bool) -> Ending {
     let (switch_wait, worker_wait, service) = (Nanos(0), Nanos(0), Nanos::from_millis(1));
     Ending::Reply { failed, switch_wait, worker_wait, service }
 }
+
+/// A stage of one rate, and a ramp.
+const STAGES: [(Nanos, bool); 2] = [(Nanos::from_millis(4_000), false), (Nanos::from_millis(6_000), true)];
 
 /// A millisecond after it was due.
 fn in_time(number: u64) -> Nanos {
@@ -268,7 +271,7 @@ fn missed_texts(gates: &[Gate]) -> Vec<&str> {
 fn page_and_tables_show_hostile_names_as_text_and_stages_row_by_row() {
     let mut tally = tally(|number| (in_time(number), reply(number % 400 == 200)));
     tally.kinds[0].name = "a|<b>".to_owned();
-    tally.count_stages([Nanos::from_millis(4_000), Nanos::from_millis(6_000)]);
+    tally.count_stages(&STAGES);
     let stages = "100:4s,100..100:6s".parse().expect("legal");
     let staged = LoadPlan { arrivals: Arrivals::Stages(stages), ..load() };
     let mut found = result(&tally, &staged, true);
@@ -284,7 +287,7 @@ fn page_and_tables_show_hostile_names_as_text_and_stages_row_by_row() {
 
 #[test]
 fn a_stage_of_one_rate_has_intervals_and_a_ramp_has_none() {
-    let mut found = tally_in_stages([4_000, 6_000], |number| (in_time(number), reply(false)));
+    let mut found = tally_in_stages(&STAGES, |number| (in_time(number), reply(false)));
     let staged =
         |stages: &str| LoadPlan { arrivals: Arrivals::Stages(stages.parse().expect("legal")), ..load() };
     let stages = result(&found, &staged("100:4s,50..150:6s"), false).stages;

@@ -4,7 +4,8 @@
 use sluice_outcome::study::{Panel, SliceDepths, StudyOutcome, Unit};
 
 use super::error::FigureError;
-use super::layout::{FigurePage, RIM};
+use super::layout::{FigurePage, RIM, unused};
+use super::legend::{BETWEEN, SPACE, SWATCH};
 use super::sheet::{Anchor, Ink, LINE_HEIGHT, Outline, Pen, Sheet, wrapped};
 use super::size::FigureSize;
 use super::symbols::LINE;
@@ -24,8 +25,6 @@ const MARK: f64 = 1.4;
 const HIGH: f64 = 0.2;
 const LEAST_HEIGHT: f64 = 3.0;
 const TITLE: f64 = 1.6;
-/// The length of a legend's line, in sizes of the text.
-const SWATCH: f64 = 2.8;
 
 /// A run whose depths were not fixed.
 pub(super) struct DepthsRun<'s> {
@@ -33,7 +32,7 @@ pub(super) struct DepthsRun<'s> {
     name: String,
     pub(super) panel: &'s Panel,
     pub(super) label: &'s str,
-    pub(super) depths: &'s [SliceDepths],
+    pub(super) shown: DepthsShown<'s>,
     caption: String,
 }
 
@@ -45,12 +44,10 @@ impl<'s> DepthsRun<'s> {
             let parts = series.label.split(|letter: char| !letter.is_ascii_alphanumeric());
             let label = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
             let name = format!("depths-{label}-{:.0}", point.offered_per_s);
-            let numbered = (2..).map(|number| format!("{name}-{number}"));
-            let mut names = std::iter::once(name.clone()).chain(numbered);
-            let name = names.find(|name| runs.iter().all(|run| run.name != *name)).expect("numbers go on");
-            let rate = show::rate(point.offered_per_s);
-            let caption = format!("{} at {rate}: {}", series.label, totals(&point.depths));
-            runs.push(Self { name, panel, label: &series.label, depths: &point.depths, caption });
+            let name = unused(&name, |name| runs.iter().any(|run| run.name == name));
+            let (shown, rate) = (DepthsShown::of(&point.depths), show::rate(point.offered_per_s));
+            let caption = format!("{} at {rate}: {}", series.label, totals(shown.depths));
+            runs.push(Self { name, panel, label: &series.label, shown, caption });
         }
         runs
     }
@@ -68,17 +65,18 @@ impl<'s> DepthsRun<'s> {
 }
 
 /// What stands below the strips.
-pub(super) fn notes(depths: &[SliceDepths]) -> Vec<String> {
-    let any = |of: fn(&SliceDepths) -> bool| depths.iter().any(of);
+pub(super) fn notes(shown: &DepthsShown<'_>) -> Vec<String> {
+    let any = |of: fn(&SliceDepths) -> bool| shown.depths.iter().any(of);
     let says = [
         (any(|of| of.depth_min < of.depth_max), "Bars: from the smallest depth to the largest."),
-        (any(|of| of.deeper > 0), "Triangle up: workers that got one token more;"),
-        (any(|of| of.shallower > 0), "down: one less."),
+        (any(|of| of.deeper > 0), "Triangle up: workers that got one token more."),
+        (any(|of| of.shallower > 0), "Triangle down: workers that got one less."),
         (any(|of| of.overloaded > 0), "Circle: overloaded workers."),
         (any(|of| of.moves > 0), "Square: workers that changed their slice."),
     ];
     let said = says.into_iter().filter(|(is_there, _)| *is_there).map(|(_, says)| says.to_owned());
-    said.chain(["First replication.".to_owned()]).collect()
+    let part = shown.cut_off().map_or_else(String::new, |part| format!(", {part}"));
+    said.chain([format!("First replication{part}.")]).collect()
 }
 
 /// A run on a sheet of this size.
@@ -89,13 +87,13 @@ pub(super) fn drawn(
 ) -> Result<Sheet, FigureError> {
     let (text, small) = FigurePage::text_sizes(size.width);
     let inside = size.width - 2.0 * RIM;
-    let shown = DepthsShown::of(run.depths);
+    let shown = &run.shown;
     let strips = shown.strips();
     let caption = wrapped(&run.caption, page.typeface, text, inside);
     let notes = page.note_lines(small, inside);
-    let legend = if shown.slices > 1 { 1.0 } else { 0.0 };
+    let legend = SlicesLegend::of(shown, page, text, inside);
     // Above the strips: the caption and the legend; below: the axis' numbers, its name and the notes.
-    let above = RIM + (caption.len() as f64 + legend) * LINE_HEIGHT * text;
+    let above = RIM + (caption.len() + legend.rows()) as f64 * LINE_HEIGHT * text;
     let below = 2.9 * text + notes.len() as f64 * LINE_HEIGHT * small + RIM;
     let count = strips.len() as f64;
     let least = above + count * (TITLE + LEAST_HEIGHT) * text + below;
@@ -112,9 +110,7 @@ pub(super) fn drawn(
     let time = Axis::new(Steps::Linear, 0.0, shown.ends_ns, left, right);
     let high = (height - above - below) / count;
     let drawing = DepthsDrawing { shown, time, left, right, text };
-    if shown.slices > 1 {
-        drawing.legend(&mut sheet, page, above);
-    }
+    legend.draw(&mut sheet, above);
     for (place, strip) in strips.iter().enumerate() {
         let top = above + place as f64 * high;
         drawing.strip(&mut sheet, strip, top + TITLE * text, top + high);
@@ -129,8 +125,46 @@ fn axis(strip: &DepthStrip, bottom: f64, top: f64) -> Axis {
     Axis::new(Steps::Linear, 0.0, strip.most, bottom, top)
 }
 
+/// A line for each slice, if there are several.
+struct SlicesLegend<'s> {
+    slices: &'s [u32],
+    columns: usize,
+    column: f64,
+    text: f64,
+}
+
+impl<'s> SlicesLegend<'s> {
+    fn of(shown: &'s DepthsShown<'_>, page: &FigurePage<'_>, text: f64, width: f64) -> Self {
+        let slices = if shown.slices.len() > 1 { &shown.slices[..] } else { &[] };
+        let widest = slices.iter().map(|slice| page.typeface.width(&slice_name(*slice), text));
+        let column = (SWATCH + SPACE + BETWEEN) * text + widest.fold(0.0, f64::max);
+        let columns = (((width + BETWEEN * text) / column) as usize).max(1);
+        Self { slices, columns, column, text }
+    }
+
+    fn rows(&self) -> usize {
+        self.slices.len().div_ceil(self.columns)
+    }
+
+    fn draw(&self, sheet: &mut Sheet, bottom: f64) {
+        for (place, slice) in self.slices.iter().enumerate() {
+            let (row, column) = (place / self.columns, place % self.columns);
+            let x = RIM + column as f64 * self.column;
+            let line = bottom - (self.rows() as f64 - row as f64 - 0.5) * LINE_HEIGHT * self.text;
+            let end = x + SWATCH * self.text;
+            sheet.stroke(Outline::line([(x, line), (end, line)]), pen(*slice));
+            let at = (end + SPACE * self.text, line + 0.35 * self.text);
+            sheet.write(slice_name(*slice), at, self.text, Anchor::Start);
+        }
+    }
+}
+
+fn slice_name(slice: u32) -> String {
+    format!("slice {slice}")
+}
+
 struct DepthsDrawing<'d> {
-    shown: DepthsShown<'d>,
+    shown: &'d DepthsShown<'d>,
     time: Axis,
     left: f64,
     right: f64,
@@ -138,19 +172,6 @@ struct DepthsDrawing<'d> {
 }
 
 impl DepthsDrawing<'_> {
-    /// A line for each slice, above the strips.
-    fn legend(&self, sheet: &mut Sheet, page: &FigurePage<'_>, bottom: f64) {
-        let (mut x, line) = (RIM, bottom - 0.5 * LINE_HEIGHT * self.text);
-        for slice in 0..self.shown.slices {
-            let says = format!("slice {slice}");
-            let end = x + SWATCH * self.text;
-            sheet.stroke(Outline::line([(x, line), (end, line)]), pen(slice));
-            let from = end + 0.5 * self.text;
-            x = from + page.typeface.width(&says, self.text) + 1.4 * self.text;
-            sheet.write(says, (from, line + 0.35 * self.text), self.text, Anchor::Start);
-        }
-    }
-
     fn strip(&self, sheet: &mut Sheet, strip: &DepthStrip, top: f64, bottom: f64) {
         let y = axis(strip, bottom, top);
         let ticks = y.ticks(1.0, 3);
@@ -167,12 +188,12 @@ impl DepthsDrawing<'_> {
         }
         sheet.write(strip.title.to_owned(), (self.left, top - 0.4 * self.text), self.text, Anchor::Start);
         if strip.is_of_depths {
-            (0..self.shown.slices).for_each(|slice| self.ranges(sheet, &y, slice));
+            self.shown.slices.iter().for_each(|slice| self.ranges(sheet, &y, *slice));
         }
-        for slice in 0..self.shown.slices {
+        for slice in &self.shown.slices {
             let place =
                 |of: &SliceDepths| (self.time.px(of.at_ns as f64), y.px((strip.of)(of).min(strip.most)));
-            sheet.stroke(Outline::line(self.shown.of_slice(slice).map(place)), pen(slice));
+            sheet.stroke(Outline::line(self.shown.of_slice(*slice).map(place)), pen(*slice));
         }
         if strip.is_of_depths {
             self.marks(sheet, &y, top);

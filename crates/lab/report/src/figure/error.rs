@@ -1,10 +1,13 @@
 //! Why a figure cannot be made.
 
+/// How many figures a message names.
+const LISTED_MAX: usize = 40;
+
 /// Why a figure cannot be made, as one line that says what to write instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FigureError {
     /// No figure has this name.
-    #[error("no figure is named {name}; there are {}", known.join(", "))]
+    #[error("no figure is named {name}; there are {}", listed(known))]
     NoSuchFigure {
         /// The name that was asked for.
         name: String,
@@ -54,7 +57,7 @@ pub enum FigureError {
     /// Texts leave no room for the picture.
     #[error(
         "{figure} at this size has no room for its curves or cells beside its texts: show fewer series with \
-         --only, or give it more room, as in --size {width}inx{wanted:.1}in"
+         --only, if it has several, or give it more room, as in --size {width}inx{wanted:.1}in"
     )]
     NoRoom {
         /// The figure's name.
@@ -63,6 +66,12 @@ pub enum FigureError {
         width: f64,
         /// A height that suffices, in inches.
         wanted: f64,
+    },
+    /// No page is large enough for it.
+    #[error("{figure} needs more room than a page has: its numbers are in the study’s tables")]
+    TooLarge {
+        /// The figure's name.
+        figure: String,
     },
     /// What should be a font is none.
     #[error("{file} is no TrueType or OpenType font: name a .ttf or .otf file, or leave --font away")]
@@ -96,4 +105,11 @@ pub enum FigureError {
         /// Its reason.
         why: String,
     },
+}
+
+/// The first names, and how many more there are.
+fn listed(known: &[String]) -> String {
+    let first = known[..known.len().min(LISTED_MAX)].join(", ");
+    let more = known.len().saturating_sub(LISTED_MAX);
+    if more > 0 { format!("{first} and {more} more, all told by --figure list") } else { first }
 }

@@ -1,9 +1,9 @@
 //! A figure of numbers over two settings: a table whose cells are shaded in grey.
 
-use sluice_outcome::study::HeatMap;
+use sluice_outcome::study::{HeatMap, StudyOutcome};
 
 use super::error::FigureError;
-use super::layout::{FigurePage, RIM, WIDE_FROM};
+use super::layout::{FigurePage, RIM, WIDE_FROM, unused};
 use super::sheet::{Anchor, Ink, LINE_HEIGHT, Outline, Pen, Sheet, wrapped};
 use super::size::FigureSize;
 use crate::heat::{LEVEL_MAX, strengths};
@@ -16,9 +16,15 @@ const DARKEST: f64 = 160.0;
 const BESIDE: f64 = 0.8;
 const AROUND: f64 = 0.9;
 
-/// The name by which a map's figure is asked for.
-pub(super) fn name(map: &HeatMap) -> String {
-    format!("heat-{}", map.id.split_whitespace().collect::<Vec<_>>().join("-"))
+/// The maps of a study with the names by which their figures are asked for. Where two would have one name,
+/// the second has a number behind it.
+pub(super) fn named(study: &StudyOutcome) -> Vec<(String, &HeatMap)> {
+    let mut all: Vec<(String, &HeatMap)> = Vec::new();
+    for map in &study.heats {
+        let name = format!("heat-{}", map.id.split_whitespace().collect::<Vec<_>>().join("-"));
+        all.push((unused(&name, |name| all.iter().any(|(known, _)| known == name)), map));
+    }
+    all
 }
 
 /// The map in words.
@@ -38,8 +44,8 @@ pub(super) fn drawn(
     size: FigureSize,
 ) -> Result<Sheet, FigureError> {
     let layout = HeatLayout::of(map, page, intervals, size.width);
-    if layout.table.column < layout.table.least_column {
-        let width = HeatTable::least_width(map, page);
+    let width = HeatTable::least_width(map, page);
+    if size.width < width {
         let high = HeatLayout::of(map, page, intervals, width).height;
         return Err(page.no_room(width, high.max(size.height.unwrap_or(0.0))));
     }
@@ -130,7 +136,8 @@ impl<'m> HeatTable<'m> {
     fn least_width(map: &HeatMap, page: &FigurePage<'_>) -> f64 {
         let with = |text: f64| {
             let table = HeatTable::of(map, page, 0.0, text);
-            table.left + map.across.values.len() as f64 * table.least_column + RIM
+            let columns = map.across.values.len() as f64 * table.least_column;
+            table.left + columns.max(page.typeface.width(&map.across.name, text)) + RIM
         };
         let (narrow, wide) = (FigurePage::text_sizes(0.0).0, FigurePage::text_sizes(WIDE_FROM).0);
         // What the message says is rounded up, by up to a hundredth of an inch.

@@ -2,7 +2,7 @@
 
 use super::error::FigureError;
 use super::sheet::{Anchor, Ink, LINE_HEIGHT, Sheet, SheetText, wrapped};
-use super::size::FigureSize;
+use super::size::{FigureSize, HIGH, WIDE};
 use super::typeface::Typeface;
 use crate::chart::{Chart, Steps};
 
@@ -57,8 +57,18 @@ impl FigurePage<'_> {
     /// Says which height suffices for this width.
     pub(super) fn no_room(&self, width: f64, wanted: f64) -> FigureError {
         // Rounded up, so that what the message says suffices.
-        let wanted = (FigureSize::inches(wanted) * 10.0).ceil() / 10.0;
+        let wanted = ((FigureSize::inches(wanted) * 10.0).ceil() / 10.0).max(HIGH.0);
         let width = (FigureSize::inches(width) * 100.0 - 1e-6).ceil() / 100.0;
+        if width > WIDE.1 || wanted > HIGH.1 {
+            return FigureError::TooLarge { figure: self.name.to_owned() };
+        }
         FigureError::NoRoom { figure: self.name.to_owned(), width, wanted }
     }
+}
+
+/// The name, or the first with a number behind it that is not known yet.
+pub(super) fn unused(name: &str, is_known: impl Fn(&str) -> bool) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut all = std::iter::once(name.to_owned()).chain(numbered);
+    all.find(|name| !is_known(name)).unwrap_or_default()
 }

@@ -6,9 +6,9 @@ use super::symbols::{self, LINE, MARK};
 use crate::chart::{Curve, PaperMarks, Style};
 
 /// The width of an entry's line, and of the space behind it and between columns, in sizes of the text.
-const SWATCH: f64 = 2.8;
-const SPACE: f64 = 0.5;
-const BETWEEN: f64 = 1.4;
+pub(super) const SWATCH: f64 = 2.8;
+pub(super) const SPACE: f64 = 0.5;
+pub(super) const BETWEEN: f64 = 1.4;
 
 /// The entries, laid out in columns.
 pub(super) struct Legend<'l> {

@@ -18,7 +18,7 @@ mod typeface;
 
 use sluice_outcome::study::{HeatMap, Method, StudyOutcome};
 
-use super::chart::{Chart, Steps};
+use super::chart::{Chart, Dot, Steps};
 use super::depths::said;
 use super::panel::Pictures;
 use super::series_style::SeriesStyles;
@@ -57,7 +57,7 @@ pub struct Figure<'f> {
 pub fn figure_names(study: &StudyOutcome) -> Vec<String> {
     let of_charts = charts(study, None).into_iter().map(|(name, _)| name);
     let of_depths = DepthsRun::of_study(study).map(|(name, _)| name);
-    of_charts.chain(of_depths).chain(study.heats.iter().map(heat::name)).collect()
+    of_charts.chain(of_depths).chain(heat::named(study).into_iter().map(|(name, _)| name)).collect()
 }
 
 /// A figure of a study.
@@ -66,7 +66,7 @@ pub fn figure<'f>(
     request: &FigureRequest<'_>,
     typeface: &'f Typeface,
 ) -> Result<Figure<'f>, FigureError> {
-    if let Some(map) = study.heats.iter().find(|map| heat::name(map) == request.name) {
+    if let Some((_, map)) = heat::named(study).into_iter().find(|(name, _)| name == request.name) {
         return of_map(study, map, request, typeface);
     }
     if let Some((_, run)) = DepthsRun::of_study(study).find(|(name, _)| name == request.name) {
@@ -143,9 +143,9 @@ fn of_depths<'f>(
             return Err(FigureError::NoPoints { only: request.only.to_owned(), figure });
         }
     }
-    let page = FigurePage { name: request.name, typeface, notes: depths::notes(run.depths) };
+    let page = FigurePage { name: request.name, typeface, notes: depths::notes(&run.shown) };
     let sheet = depths::drawn(run, &page, request.size)?;
-    let origin = FigureOrigin::of(study, request.name, said(run.depths), &[]);
+    let origin = FigureOrigin::of(study, request.name, said(run.shown.depths), &[]);
     Figure { sheet, origin, typeface }.checked()
 }
 
@@ -234,7 +234,10 @@ impl FigureNotes<'_> {
         let lost = self.chart.dots().any(|dot| !dot.holds);
         let lost = lost.then(|| "Hollow: load not sustained.".to_owned());
         let above = self.leaves_it.then(|| "Arrow: outside the picture.".to_owned());
-        [self.interval(), lost, above].into_iter().flatten().collect()
+        let is_open = |dot: &Dot| dot.holds && dot.of.has_interval() && dot.of.open_above;
+        let open = (self.chart.one_rate().is_none() && self.chart.dots().any(is_open))
+            .then(|| "Bar with an arrowhead: no end was found there, or it lies outside.".to_owned());
+        [self.interval(), open, lost, above].into_iter().flatten().collect()
     }
 
     /// What the bars around points are.

@@ -169,20 +169,35 @@ impl Plot<'_> {
             rows.flat_map(|baseline| (0..=count).map(move |at| (first + at as f64 * step, baseline)));
         let is_free = |(x, baseline): &(f64, f64)| {
             let (from, to) = ((x - near, baseline - self.text), (x + width + near, baseline + near));
-            !self.layout.chart.curves.iter().any(|curve| self.passes(curve, from, to))
+            let chart = self.layout.chart;
+            let stated = chart.paper.iter().flat_map(|paper| &paper.dots);
+            let is_near = |(rate, value): &(f64, f64)| {
+                let (x, y, r) = (self.x.px(*rate), self.y.px(*value), 2.0 * self.frame.mark);
+                x + r >= from.0 && x - r <= to.0 && y + r >= from.1 && y - r <= to.1
+            };
+            !chart.curves.iter().any(|curve| self.passes(curve, from, to)) && !stated.into_iter().any(is_near)
         };
         places.into_iter().find(is_free).unwrap_or((first, line - near))
     }
 
-    /// Whether a curve passes through the rectangle between two corners.
+    /// Whether a curve passes through the rectangle between two corners, or one of its points or intervals
+    /// lies there.
     fn passes(&self, curve: &Curve, from: (f64, f64), to: (f64, f64)) -> bool {
-        curve.dots.windows(2).any(|pair| {
+        let is_inside = |dot: &Dot| {
+            let ((x, y), r) = (self.place(dot), self.frame.mark);
+            let ends = [dot.of.low, dot.of.high].map(|end| self.y.px(end));
+            let (top, bottom) = (ends[1].min(y - r), ends[0].max(y + r));
+            x + r >= from.0 && x - r <= to.0 && top <= to.1 && bottom >= from.1
+        };
+        let crosses = |pair: &[Dot]| {
             let [a, b] = [&pair[0], &pair[1]].map(|dot| self.place(dot));
             let (begins, ends) = (a.0.max(from.0), b.0.min(to.0));
             let at = |x: f64| a.1 + (b.1 - a.1) * (x - a.0) / (b.0 - a.0).max(f64::MIN_POSITIVE);
             let (one, other) = (at(begins), at(ends));
             begins <= ends && one.min(other) <= to.1 && one.max(other) >= from.1
-        })
+        };
+        let has_line = curve.style != Style::Marks;
+        curve.dots.iter().any(is_inside) || has_line && curve.dots.windows(2).any(crosses)
     }
 
     fn place(&self, dot: &Dot) -> (f64, f64) {
@@ -240,10 +255,12 @@ impl Plot<'_> {
                 continue;
             }
             outline.add_line([(x, low), (x, high)]);
-            for (end, is_shown) in [(low, low < bottom), (high, !dot.of.open_above && high > top)] {
-                if is_shown {
-                    outline.add_line([(x - CAP, end), (x + CAP, end)]);
-                }
+            // An end within the picture has a cap, and one beyond it an arrowhead.
+            let is_open = dot.of.open_above || high <= top;
+            for (end, back) in
+                [(low, if low < bottom { 0.0 } else { -CAP }), (high, if is_open { CAP } else { 0.0 })]
+            {
+                outline.add_line([(x - CAP, end + back), (x, end), (x + CAP, end + back)]);
             }
         }
         sheet.stroke(outline, Pen::whole(Ink::of(curve.look), BAR));

@@ -6,8 +6,8 @@ use super::error::FigureError;
 
 const POINTS_IN_INCH: f64 = 72.0;
 /// The narrowest figure whose axes can be read, and the widest that a page has, in inches.
-const WIDE: (f64, f64) = (1.5, 40.0);
-const HIGH: (f64, f64) = (1.0, 40.0);
+pub(super) const WIDE: (f64, f64) = (1.5, 40.0);
+pub(super) const HIGH: (f64, f64) = (1.0, 40.0);
 
 /// A figure's size, in points of 1/72 inch.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,24 +16,27 @@ use crate::limit::{ClassMetric, Limit, value_of};
 use crate::numbers;
 use crate::time_course::RawCourse;
 
-/// The largest number of replications in a plan.
+/// The largest number of replications in a plan, and their number if it states none.
 const REPLICATIONS_MAX: u32 = 1_000;
+const REPLICATIONS: u32 = 5;
+/// The source of a plan that states none.
+const OWN: &str = "a plan of your own";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawPlan {
     name: String,
-    title: String,
-    source: String,
+    title: Option<String>,
+    source: Option<String>,
     ours: Option<bool>,
     #[serde(default)]
     notes: Vec<String>,
     testbed: String,
     workers: Option<u32>,
-    seed: u64,
+    seed: Option<u64>,
     tasks: u64,
-    replications: u32,
-    tolerance: RawTolerance,
+    replications: Option<u32>,
+    tolerance: Option<RawTolerance>,
     case: Vec<RawCase>,
     policy: Vec<RawPolicy>,
     #[serde(default)]
@@ -58,7 +61,7 @@ struct RawTolerance {
 #[serde(deny_unknown_fields)]
 struct RawCase {
     id: String,
-    title: String,
+    title: Option<String>,
     workload: WorkloadForm,
     #[serde(default)]
     large: f64,
@@ -166,34 +169,37 @@ fn checked(raw: RawPlan) -> Result<Plan, String> {
     let book = PlanNames::new(&raw)?;
     let claims = raw.claim.iter().map(|claim| book.claims(claim)).collect::<Result<Vec<_>, _>>()?.concat();
     let causes = raw.cause.into_iter().map(|raw| cause(raw, &claims)).collect::<Result<_, _>>()?;
-    if raw.tasks < u64::from(raw.replications) {
-        return Err(format!(
-            "{} tasks are fewer than {} replications: ask for more",
-            raw.tasks, raw.replications
-        ));
+    let replications = raw.replications.unwrap_or(REPLICATIONS);
+    if raw.tasks < u64::from(replications) {
+        return Err(format!("{} tasks are fewer than {replications} replications: ask for more", raw.tasks));
     }
-    if !(1..=REPLICATIONS_MAX).contains(&raw.replications) {
-        return Err(format!("{} replications are not between 1 and {REPLICATIONS_MAX}", raw.replications));
+    if !(1..=REPLICATIONS_MAX).contains(&replications) {
+        return Err(format!("{replications} replications are not between 1 and {REPLICATIONS_MAX}"));
     }
+    let tolerance = match &raw.tolerance {
+        Some(stated) => tolerance(stated)?,
+        None if claims.is_empty() => Tolerance::UNUSED,
+        None => return Err("[tolerance] is missing: a [[claim]] is held to it".into()),
+    };
     if raw.workers == Some(0) {
         return Err("0 workers: ask for one at least".into());
     }
     Ok(Plan {
+        title: raw.title.unwrap_or_else(|| raw.name.clone()),
         name: raw.name,
-        title: raw.title,
-        source: raw.source,
+        source: raw.source.unwrap_or_else(|| OWN.to_owned()),
         notes: raw.notes,
         testbed: raw.testbed,
         workers: raw.workers,
-        seed: raw.seed,
+        seed: raw.seed.unwrap_or(1),
         tasks: raw.tasks,
-        replications: raw.replications,
+        replications,
         cases: book.cases,
         claims,
         causes,
         searches: Vec::new(),
         comparisons: Vec::new(),
-        tolerance: tolerance(&raw.tolerance)?,
+        tolerance,
     })
 }
 
@@ -261,7 +267,7 @@ impl PlanNames {
             within: within.map_err(|why| format!("within: {why}"))?,
             overload: raw.overload,
             id: raw.id.clone(),
-            title: raw.title.clone(),
+            title: raw.title.clone().unwrap_or_else(|| raw.id.clone()),
             workload: raw.workload.written(),
             large: raw.large,
             lasts_ns: lasts.transpose()?,
@@ -594,6 +600,22 @@ mod tests {
             let found = stating(&format!("{rates}{keys}")).expect_err(why).to_string();
             assert!(found.contains(why), "{found}");
         }
+    }
+
+    #[test]
+    fn both_plans_of_the_page_are_read_and_the_short_one_needs_no_more() {
+        let page = include_str!("../../../../../docs/manual/studies.md");
+        let plans: Vec<&str> =
+            page.split("```toml\n").skip(1).filter_map(|of| of.split("```").next()).collect();
+        let [short, long] = plans[..] else { panic!("{} plans", plans.len()) };
+        let plan = Plan::parse("my.toml", short).expect("legal");
+        assert_eq!((plan.seed, plan.replications, plan.title), (1, 5, plan.name));
+        assert!(plan.claims.is_empty() && plan.cases[0].title == plan.cases[0].id);
+        assert_eq!(Plan::parse("my.toml", long).expect("legal").claims.len(), 1);
+        let claim = format!("[[claim]]{}", long.split("[[claim]]").nth(1).expect("a statement"));
+        let claim = claim.split("[[cause]]").next().expect("a statement").replace("\"rain\"", "\"rain:1\"");
+        let why = Plan::parse("my.toml", &format!("{short}{claim}")).expect_err("it has no tolerance");
+        assert!(why.to_string().contains("[tolerance] is missing"), "{why}");
     }
 
     #[test]

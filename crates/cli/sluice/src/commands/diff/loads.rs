@@ -26,7 +26,7 @@ const TYPE: &str = "type ";
 const LATENCIES: [&str; 4] = ["mean", "p50", "p99", "p999"];
 
 pub(super) fn diff(a: &Value, b: &Value) -> HeldResults {
-    let [of_a, of_b] = [a, b].map(parts);
+    let [of_a, of_b] = [a, b].map(types_and_stages);
     let without = |of: &[(String, &Value)], other: &[(String, &Value)]| {
         let lone = of.iter().filter(|(name, _)| other.iter().all(|(known, _)| known != name));
         lone.map(|(name, _)| name.clone()).collect::<Vec<String>>()
@@ -35,15 +35,16 @@ pub(super) fn diff(a: &Value, b: &Value) -> HeldResults {
     let mut pairs = Vec::new();
     for (name, one) in &of_a {
         if let Some((_, other)) = of_b.iter().find(|(known, _)| known == name) {
-            // Types go by their names alone.
-            compare(name.strip_prefix(TYPE).unwrap_or(name), one, other, &mut pairs);
+            // Types go by their names alone, if no stage is called so.
+            let class = name.strip_prefix(TYPE).filter(|class| of_a.iter().all(|(known, _)| known != class));
+            compare(class.unwrap_or(name), one, other, &mut pairs);
         }
     }
     HeldResults { kind: "load", settings: settings(a, b), only, pairs }
 }
 
 /// The types of a load, and its stages by their numbers.
-fn parts(result: &Value) -> Vec<(String, &Value)> {
+fn types_and_stages(result: &Value) -> Vec<(String, &Value)> {
     let types = result["types"].as_array().into_iter().flatten();
     let types = types.filter_map(|of| Some((format!("{TYPE}{}", of["name"].as_str()?), of)));
     let stages = result["stages"].as_array().into_iter().flatten().zip(1..);

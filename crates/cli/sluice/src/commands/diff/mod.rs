@@ -26,7 +26,7 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome<()> {
     if found.numbers.is_empty() {
         let [a, b] = &found.files;
         let why = format!(
-            "{a} and {b} have no point in common: a point is a policy at a rate, or a type of tasks; {}",
+            "{a} and {b} have no point in common: a point is a policy at a rate, a type or a stage; {}",
             shown::one_sided(&found)
         );
         return Err(Failure::bad_input(why));
