@@ -70,8 +70,7 @@ impl KvRack {
             if workers.filter(|worker| worker["phase"] == "open").count() == count {
                 return;
             }
-            let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-            assert!(Instant::now() < until, "{said}\n{}", log());
+            assert!(Instant::now() < until, "{said}\n{}", logged(self.folder.path()));
         }
     }
 
@@ -98,14 +97,19 @@ fn log(folder: &Path) -> fs::File {
     fs::File::options().append(true).create(true).open(folder.join("log")).expect("a log")
 }
 
+/// What processes wrote there.
+fn logged(folder: &Path) -> String {
+    fs::read_to_string(folder.join("log")).unwrap_or_default()
+}
+
 /// Starts a process that prints JSON where it listens.
 pub(crate) fn listening(folder: &Path, args: &[&str]) -> (Running, Value) {
     let mut child =
         command(folder, args).stdout(Stdio::piped()).stderr(log(folder)).spawn().expect("it starts");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("it prints");
-    let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
-    let said: Value = serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}\n{}", log()));
+    let said: Value =
+        serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}\n{}", logged(folder)));
     hold_to_schema(&said);
     (Running(child), said)
 }

@@ -275,6 +275,17 @@ fn a_figure_is_written_beside_its_study_or_where_it_is_wanted() {
     let all = run(&["--figure", "all", "--size", "6in", "--slo", "100us", "--out", "all"]);
     assert_eq!(all.lines().count(), 2 * names.lines().count());
     assert!(!folder.path().join("report.html").exists(), "a figure is not a page");
+    let low = ["report", "study.json", "--figure", "all", "--size", "3.3inx1.2in", "--out", "low"];
+    let low = sluice(folder.path(), &low);
+    assert_eq!(
+        (low.status.code(), stdout(&low).as_str()),
+        (Some(0), "low/heat-scan.svg\nlow/heat-scan.pdf\n")
+    );
+    assert!(
+        stderr(&low).starts_with("left out, as they need more room than --size gives: p99, "),
+        "{}",
+        stderr(&low)
+    );
     let mut study = fixture::one_class();
     study.panels.extend(fixture::two_classes().panels);
     let folder = folder_with(&study);

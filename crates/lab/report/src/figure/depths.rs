@@ -1,7 +1,7 @@
 //! A figure of depths over time in one run: strips below each other with a line for each slice, and the
 //! agent's decisions as marks on the first.
 
-use sluice_outcome::study::{Panel, SliceDepths, StudyOutcome, Unit};
+use sluice_outcome::study::{Panel, SliceDepths, Unit};
 
 use super::error::FigureError;
 use super::layout::{FigurePage, RIM, unused};
@@ -29,7 +29,7 @@ const TITLE: f64 = 1.6;
 /// A run whose depths were not fixed.
 pub(super) struct DepthsRun<'s> {
     /// The name by which its figure is asked for, without its panel.
-    name: String,
+    pub(super) name: String,
     pub(super) panel: &'s Panel,
     pub(super) label: &'s str,
     pub(super) shown: DepthsShown<'s>,
@@ -50,17 +50,6 @@ impl<'s> DepthsRun<'s> {
             runs.push(Self { name, panel, label: &series.label, shown, caption });
         }
         runs
-    }
-
-    /// All such runs of a study, with their figures' whole names.
-    pub(super) fn of_study(study: &'s StudyOutcome) -> impl Iterator<Item = (String, Self)> {
-        let is_alone = study.panels.len() == 1;
-        study.panels.iter().flat_map(move |panel| {
-            let named = move |run: Self| {
-                (if is_alone { run.name.clone() } else { format!("{}.{}", panel.id, run.name) }, run)
-            };
-            Self::all(panel).into_iter().map(named)
-        })
     }
 }
 
