@@ -65,11 +65,14 @@ const BREAKS: &[i32] = &[3];
 
 /// Files that lines read from an earlier run, and a short run that leaves one in its folder.
 pub(crate) const LEAVES: [(&str, &str); 4] = [
-    ("study.json", "sweep rain:2 central --load 0.5 --tasks 1000 --replications 2"),
+    ("study.json", STUDY),
     ("sweep.toml", LIVE),
     ("testbed.toml", LIVE),
     ("versus.toml", "versus --today reuseport --workers 2 --tasks 1000 --dilate 20"),
 ];
+/// With two types, as the page about policies has it: it takes a figure of one of them.
+const STUDY: &str = "sweep rain:2 central --load 0.5 --tasks 1000 --replications 2 --workload \
+    short=0.5@const:10us+long=0.5@const:100us";
 const LIVE: &str = "up --sweep 0.3 --policy rain:2 --length 20ms --replications 2";
 
 /// Words that replace others, by their beginning: the policy of the page about new policies is not built
