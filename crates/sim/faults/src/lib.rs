@@ -45,14 +45,15 @@ mod servers;
 mod standbys;
 mod store;
 mod switch;
+mod tally;
 mod turns;
 mod workers;
 
 pub use broken::Broken;
 pub use kind::{NotForServers, RackKind};
 pub use many::{Many, run_each, run_many};
-pub use oracle::Tally;
 pub use replay_log::{LogLine, Only, Party};
+pub use tally::{Scatter, Tally};
 
 /// Runs a rack, from the seed to the final check.
 ///

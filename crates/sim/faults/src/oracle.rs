@@ -8,18 +8,16 @@
 //! `budgets`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use sluice_host::client::{RefusedWhy, UnknownWhy};
-use sluice_wire::tables::Feed;
 use sluice_wire::{
     Attempt, Handle, Incarnation, Nanos, Payload, Reject, RejectReason, ReplyStatus, Serial, Submit, TaskId,
 };
 
-use super::kind::RackKind;
 use super::limits::{DEADLINE, SETTLED};
 use super::pieces::{FIRST_BYTES, content};
 use super::scenario::Scenario;
+use super::tally::Tally;
 
 /// One start of a worker process.
 pub(super) type Life = u64;
@@ -42,113 +40,6 @@ pub(super) enum Ending {
     Refused(RefusedWhy),
     /// Unknown: it may have run.
     Unknown(UnknownWhy),
-}
-
-/// How all tasks of a run ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Tasks that clients accepted.
-    pub submitted: u64,
-    /// Tasks that ended in a reply.
-    pub replied: u64,
-    /// Tasks that were refused.
-    pub refused: u64,
-    /// Refused tasks that might have been tried again, but found no room at last because repeats of their
-    /// client's tasks had taken some.
-    pub crowded_out: u64,
-    /// The sum over runs of the square of what each has beyond the bound of such tasks; see
-    /// [`Tally::has_room`].
-    pub crowded_squares: u128,
-    /// Tasks that ended unknown.
-    pub unknown: u64,
-    /// Tasks whose client was restarted before they ended.
-    pub abandoned: u64,
-    /// How often a task was run by a further worker.
-    pub run_again: u64,
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { submitted, replied, refused, unknown, abandoned, run_again, .. } = self;
-        write!(
-            f,
-            "{submitted} tasks, {replied} replied, {refused} refused, {unknown} unknown, {abandoned} forgotten with their \
-             client; {run_again} were run again by a second worker"
-        )
-    }
-}
-
-impl Tally {
-    /// The sum of both.
-    #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self {
-            submitted: self.submitted + other.submitted,
-            replied: self.replied + other.replied,
-            refused: self.refused + other.refused,
-            crowded_out: self.crowded_out + other.crowded_out,
-            crowded_squares: self.crowded_squares + other.crowded_squares,
-            unknown: self.unknown + other.unknown,
-            abandoned: self.abandoned + other.abandoned,
-            run_again: self.run_again + other.run_again,
-        }
-    }
-}
-
-/// How many per mille of the tasks may end unknown over many seeds. The end of a task is unknowable if no
-/// answer could get back. 6.3 were measured, since workers do not hear requests for replies while they
-/// serve.
-const UNKNOWN_PER_MILLE_MAX: u64 = 7;
-/// The limit if replies go through the switch: their way back is two packets long.
-const UNKNOWN_BY_TWO_PACKETS_PER_MILLE_MAX: u64 = 8;
-/// The limit if not every worker serves every task: more tasks are refused, and a refusal may be lost. 9.6
-/// were measured.
-const UNKNOWN_WITH_LABELS_PER_MILLE_MAX: u64 = 12;
-/// The limit if workers are lanes of servers, which forget in ten times as many seeds. 14.8 were measured.
-const UNKNOWN_OF_SERVERS_PER_MILLE_MAX: u64 = 17;
-
-/// So many more if tasks have budgets: a task whose budget is spent is not tried again when an answer is
-/// lost. 3 more were measured under Rain, and 5 under Pallas.
-const UNKNOWN_FOR_BUDGETS_PER_MILLE: u64 = 6;
-
-/// How many per ten thousand tasks may be refused for lack of room because repeats of their client's tasks
-/// had taken some: tasks that waited for longer than their client's patience. Up to 0.2 were measured, and
-/// 4.4 to 7 if repeats take no place of their client's share.
-const CROWDED_OUT_PER_MYRIAD_MAX: i128 = 2;
-/// How many standard errors the measured share must be above the bound to break it.
-const SURE_ERRORS: u128 = 3;
-
-impl Tally {
-    /// Whether few enough tasks were refused because their client's repeats had taken room.
-    ///
-    /// One queue that stays full refuses many tasks of its run, so the run is what counts as independent,
-    /// not the task: the bound is broken if the sum of what the runs have beyond it is more than three
-    /// times the root of the sum of its squares. So it takes ten runs at least.
-    #[must_use]
-    pub const fn has_room(&self) -> bool {
-        let beyond = self.crowded_beyond();
-        beyond <= 0 || beyond.unsigned_abs().pow(2) <= SURE_ERRORS.pow(2) * self.crowded_squares
-    }
-
-    /// How many tasks were refused so beyond the bound, in ten-thousandths of a task.
-    const fn crowded_beyond(&self) -> i128 {
-        self.crowded_out as i128 * 10_000 - self.submitted as i128 * CROWDED_OUT_PER_MYRIAD_MAX
-    }
-
-    /// Whether no more tasks ended unknown than faults explain in such a rack. Meaningful from a thousand
-    /// seeds on.
-    #[must_use]
-    pub fn is_explained(&self, kind: &RackKind) -> bool {
-        let program = &kind.program;
-        let most = match program.traits().feed {
-            _ if kind.has_cores => UNKNOWN_OF_SERVERS_PER_MILLE_MAX,
-            Feed::Pushed { reports: true } => UNKNOWN_BY_TWO_PACKETS_PER_MILLE_MAX,
-            _ if program.traits().kinds > 1 => UNKNOWN_WITH_LABELS_PER_MILLE_MAX,
-            _ => UNKNOWN_PER_MILLE_MAX,
-        };
-        let most = if kind.has_budgets { most + UNKNOWN_FOR_BUDGETS_PER_MILLE } else { most };
-        self.unknown * 1_000 <= self.submitted * most
-    }
 }
 
 #[derive(Debug, Default)]
@@ -400,8 +291,7 @@ impl Oracle {
                 }
             }
         }
-        tally.crowded_squares = tally.crowded_beyond().unsigned_abs().pow(2);
-        Ok(tally)
+        Ok(tally.of_run())
     }
 
     fn fate(&mut self, task: TaskId) -> Result<&mut TaskRecord, String> {

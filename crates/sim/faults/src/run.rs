@@ -25,10 +25,10 @@ use super::event::Event;
 use super::hosts::{Host, SWITCH};
 use super::kind::RackKind;
 use super::limits::{END, FAULTS_END, LEASE, REST, SUBMIT_END};
-use super::oracle::Tally;
 use super::orders::orders;
 use super::rack::{Rack, Trace};
 use super::replay_log::{self, Party};
+use super::tally::Tally;
 use super::workers::WorkerProcess;
 
 /// The time between two checks of the promises that hold at every moment.
