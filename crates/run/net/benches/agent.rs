@@ -1,10 +1,13 @@
 //! The cost of a server's agent: its processor time divided by the time that it supervises, with 32 workers
 //! that are never idle and are sampled every 10 or 40 µs.
 //!
-//! Workers write from another thread, as they would from another core, an eighth of an interval at a time.
-//! Then the agent reads, and judges at the interval's end. Service times are exponential. Prints one line
-//! of JSON.
+//! Workers write from another core, an eighth of an interval at a time. On one core the agent would find
+//! their lines in its own cache: both threads are pinned.
+//! Then the agent reads, and judges at the interval's end. Service times are exponential. The baseline adds
+//! up the numbers of the same tasks, which the same thread wrote into plain memory. Prints one line of
+//! JSON.
 
+use std::hint::black_box;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -12,15 +15,19 @@ use std::thread;
 use sluice_host::agent::{AgentSettings, Sample};
 use sluice_net::agent::{Line, LineRegistration, Lines, ServerAgent};
 use sluice_net::clock::thread_cpu;
+use sluice_net::pin::pin_thread;
 use sluice_wire::{Epoch, Generation, Nanos, SliceId, WorkerId};
 
 const WORKERS: u16 = 32;
+const AGENT_CORE: usize = 0;
+const WORKERS_CORE: usize = 1;
 const LOOKS: u64 = 8;
 const INTERVALS: u64 = 101;
 /// Mean service times and sampling intervals, in µs.
 const CASES_US: [(u64, u64); 3] = [(10, 10), (10, 40), (1, 40)];
 
 fn main() {
+    pin_thread(AGENT_CORE).expect("two cores");
     let cases: Vec<String> = CASES_US.into_iter().map(case).collect();
     println!(r#"{{"bench":"agent","cases":[{}]}}"#, cases.join(","));
 }
@@ -33,42 +40,62 @@ fn case((service_us, sample_us): (u64, u64)) -> String {
     let mut desk = ServerAgent::new(Nanos(0), settings, &lines).expect("sound settings");
     let (write, written) = writers(&file, service_us);
     let look_every = Nanos(settings.interval.0 / LOOKS);
-    let (mut tasks, mut reading, mut judging, mut spent) = (0, 0, 0, Vec::new());
+    let (mut tasks, mut reading, mut judging, mut adding, mut spent) = (0, 0, 0, 0, Vec::new());
+    let (mut sums, mut plain) = (Numbers::default(), Vec::new());
     for look in 1..=INTERVALS * LOOKS {
         let now = look_every.times(look);
-        write.send(now).expect("they write");
-        let new = written.recv().expect("they write");
+        write.send((now, plain)).expect("they write");
+        plain = written.recv().expect("they write");
         let begun = thread_cpu();
         desk.read_samples(now);
         let read = thread_cpu();
         let closed = desk.close(now);
         let judged = thread_cpu();
-        tasks += new;
+        add_up(&mut sums, &plain);
+        let added = thread_cpu();
+        tasks += plain.len();
+        adding += added.since(judged).0;
         reading += read.since(begun).0;
         if let Some(interval) = closed {
             judging += judged.since(read).0;
             assert_eq!(interval.unseen, 0, "nobody overtakes it");
-            spent.push(reading + judging);
+            spent.push((reading + judging, adding));
         }
     }
-    let intervals: Vec<u64> = spent.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let share = median(intervals) as f64 / settings.interval.0 as f64;
+    black_box(sums);
+    let intervals = || spent.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1));
+    let share = median(intervals().map(|(agent, _)| agent as f64)) / settings.interval.0 as f64;
+    let ratio = median(intervals().map(|(agent, bare)| agent as f64 / bare as f64));
+    let bare_per_task = adding as f64 / tasks as f64;
     let (per_task, per_interval) = (reading as f64 / tasks as f64, judging as f64 / INTERVALS as f64);
     format!(
-        r#"{{"service_us":{service_us},"sample_us":{sample_us},"share":{share:.4},"ns_per_task":{per_task:.2},"ns_per_interval":{per_interval:.0}}}"#
+        r#"{{"service_us":{service_us},"sample_us":{sample_us},"share":{share:.4},"ratio":{ratio:.3},"bare_ns_per_task":{bare_per_task:.2},"ns_per_task":{per_task:.2},"ns_per_interval":{per_interval:.0}}}"#
     )
 }
 
-/// Starts threads that write the tasks that all workers end until a given time, and return how many they
-/// wrote.
-fn writers(file: &Path, service_us: u64) -> (Sender<Nanos>, Receiver<u64>) {
-    let (ask, asked) = channel::<Nanos>();
+/// What is known of a task: when it ended, its waits, its service time, and the worker's occupancy.
+type Numbers = [u64; 5];
+
+/// The baseline: what must be read of each task, and the least that can be done with it.
+fn add_up(sums: &mut Numbers, tasks: &[Numbers]) {
+    for task in tasks {
+        for (sum, number) in sums.iter_mut().zip(task) {
+            *sum = sum.wrapping_add(*number);
+        }
+    }
+}
+
+/// Starts a thread that writes the tasks that all workers end until a given time: into their lines, and
+/// into plain memory that it gets and sends back.
+fn writers(file: &Path, service_us: u64) -> (Sender<(Nanos, Vec<Numbers>)>, Receiver<Vec<Numbers>>) {
+    let (ask, asked) = channel::<(Nanos, Vec<Numbers>)>();
     let (tell, told) = channel();
     let mut lines: Vec<(Line, Nanos)> = (0..WORKERS).map(|worker| (line(file, worker), Nanos(0))).collect();
     let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
     thread::spawn(move || {
-        while let Ok(until) = asked.recv() {
-            let mut tasks = 0;
+        pin_thread(WORKERS_CORE).expect("two cores");
+        while let Ok((until, mut plain)) = asked.recv() {
+            plain.clear();
             for (line, at) in &mut lines {
                 loop {
                     dice = dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -79,14 +106,12 @@ fn writers(file: &Path, service_us: u64) -> (Sender<Nanos>, Receiver<u64>) {
                     }
                     *at = *at + service;
                     let (switch_wait, worker_wait) = (Nanos(dice % 30_000), Nanos(dice % 9_000));
-                    line.ended(
-                        *at,
-                        &Sample { switch_wait, worker_wait, service, occupancy: (dice % 50) as u32 },
-                    );
-                    tasks += 1;
+                    let occupancy = (dice % 50) as u32;
+                    line.ended(*at, &Sample { switch_wait, worker_wait, service, occupancy });
+                    plain.push([at.0, switch_wait.0, worker_wait.0, service.0, occupancy.into()]);
                 }
             }
-            if tell.send(tasks).is_err() {
+            if tell.send(plain).is_err() {
                 return;
             }
         }
@@ -107,8 +132,9 @@ fn line(file: &Path, worker: u16) -> Line {
     line
 }
 
-fn median(mut of: Vec<u64>) -> u64 {
-    of.sort_unstable();
+fn median(of: impl Iterator<Item = f64>) -> f64 {
+    let mut of: Vec<f64> = of.collect();
+    of.sort_unstable_by(f64::total_cmp);
     of[of.len() / 2]
 }
 
