@@ -573,7 +573,8 @@ pub(crate) struct ResourcesArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The study.json of a run; several come into one page, in the folder that --out names.
+    /// The study.json of a run, or the folder that has it; several come into one page, in the folder that
+    /// --out names.
     #[arg(required = true, value_name = "STUDY")]
     pub(crate) studies: Vec<PathBuf>,
     /// Where page and CSV go, instead of beside the JSON; with --figure the file, ending .svg or .pdf, or a
@@ -598,6 +599,9 @@ pub(crate) struct ReportArgs {
     /// Show only these series of the figure.
     #[arg(long, value_name = "SERIES,…", requires = "figure", default_value = "", hide_default_value = true)]
     pub(crate) only: String,
+    /// Write this text for a series of the figure; may be repeated.
+    #[arg(long, value_name = "SERIES=TEXT", requires = "figure")]
+    pub(crate) label: Vec<String>,
     /// Let the figure's vertical axis begin at zero.
     #[arg(long, requires = "figure")]
     pub(crate) linear: bool,

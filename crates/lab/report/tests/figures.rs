@@ -17,7 +17,7 @@ const DAMAGED_FONTS: usize = 40;
 
 fn request(name: &str) -> FigureRequest<'_> {
     let size = COLUMN.parse().expect("a size");
-    FigureRequest { name, size, only: "", linear: false, slo_ns: None }
+    FigureRequest { name, size, only: "", texts: &[], linear: false, slo_ns: None }
 }
 
 /// Draws a figure into a folder that stays, so that it can be looked at.
@@ -123,6 +123,22 @@ fn series_differ_without_colour_and_few_may_be_chosen() {
     let unknown = FigureRequest { only: "rain:2,rain:9", ..request("p99") };
     let why = figure(&study, &unknown, &typeface).expect_err("no such series").to_string();
     assert!(why.starts_with("--only rain:9: p99 has no such series; it has rain:1, rain:2"), "{why}");
+}
+
+#[test]
+fn a_series_may_have_another_name_in_a_figure() {
+    let texts =
+        [("rain:2", "Rain"), ("central", "an ideal queue")].map(|(of, text)| (of.into(), text.into()));
+    let named = |name| FigureRequest { texts: &texts, only: "rain:2,rain:1", ..request(name) };
+    for (study, file) in [(fixture::one_class(), "named"), (of_one_rate(), "named-bars")] {
+        let (svg, _) = drawn(&study, &named("p99"), file);
+        assert!(svg.contains(">Rain</text>") && svg.contains(">rain:1</text>"), "{svg}");
+        assert!(!svg.contains(">rain:2</text>"), "{svg}");
+    }
+    let study = with_depths();
+    let name = figure_names(&study).into_iter().find(|name| name.contains("depths")).expect("a figure");
+    let (svg, _) = drawn(&study, &named(&name), "named-depths");
+    assert!(svg.contains(">Rain at "), "{svg}");
 }
 
 /// A text of an SVG: its left and right end, its baseline, and what it says.

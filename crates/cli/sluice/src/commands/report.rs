@@ -1,7 +1,8 @@
 //! `sluice report`: writes the page and the tables of an earlier study again, or one of its pictures alone.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sluice_outcome::study::StudyOutcome;
 use sluice_report::{self as report, Figure, FigureError, FigureRequest, Typeface};
@@ -22,16 +23,21 @@ const OTHERS: [&str; 7] = ["png", "jpg", "jpeg", "gif", "webp", "eps", "ps"];
 /// Writes the page and the CSV (with `--out` also the JSON), and prints the summary; or writes figures.
 pub(crate) fn run(args: &ReportArgs) -> Outcome<()> {
     let slo_ns = slo_ns(args)?;
-    let read = args.studies.iter().map(|path| studies::read(path)).collect::<Outcome<Vec<_>>>()?;
+    let given: Vec<PathBuf> = args.studies.iter().cloned().map(studies::file_of).collect();
+    let read = given.iter().map(|path| studies::read(path)).collect::<Outcome<Vec<_>>>()?;
+    let beside = given[0].parent().unwrap_or(Path::new(""));
     export::check(args.export.file())?;
     match (&read[..], &args.figure, &args.out) {
-        ([study], Some(name), _) => return figures(args, study, (name, slo_ns)),
+        ([study], Some(name), _) => {
+            let texts = texts(&args.label, study)?;
+            return figures(&WantedFigures { args, study, beside, slo_ns, texts }, name);
+        }
         (_, Some(_), _) => return Err(Failure::bad_input("a figure is of one study: name one study.json")),
         ([study], None, Some(folder)) => {
             studies::write(folder, study)?;
             studies::show_again(folder, &read, slo_ns)?;
         }
-        ([_], None, None) => studies::show_again(beside(args), &read, slo_ns)?,
+        ([_], None, None) => studies::show_again(beside, &read, slo_ns)?,
         (_, None, Some(folder)) => studies::show_again(folder, &read, slo_ns)?,
         (_, None, None) => {
             return Err(Failure::bad_input(
@@ -54,13 +60,31 @@ fn slo_ns(args: &ReportArgs) -> Outcome<Option<f64>> {
     Ok(args.slo.map(|slo| slo.as_nanos() as f64))
 }
 
-/// The folder of the study.
-fn beside(args: &ReportArgs) -> &Path {
-    args.studies[0].parent().unwrap_or(Path::new(""))
+/// The labels of series and the texts that stand for them. A label may have signs of equality of its own:
+/// the longest that is known is meant.
+fn texts(given: &[String], study: &StudyOutcome) -> Outcome<Vec<(String, String)>> {
+    let series = study.panels.iter().flat_map(|panel| &panel.series);
+    let known: BTreeSet<&str> = series.map(|series| series.label.as_str()).collect();
+    let meant = |given: &String| {
+        let fitting =
+            known.iter().filter_map(|label| Some((*label, given.strip_prefix(label)?.strip_prefix('=')?)));
+        let Some((label, text)) = fitting.max_by_key(|(label, _)| label.len()) else {
+            let known = known.iter().copied().collect::<Vec<_>>().join(", ");
+            let why = format!("--label {given}: write SERIES=TEXT; the series of this study are {known}");
+            return Err(Failure::bad_input(why));
+        };
+        if text.trim().is_empty() || text.chars().any(char::is_control) {
+            let why = format!("--label {label}=: a label is a line of text, such as {label}=Rain");
+            return Err(Failure::bad_input(why));
+        }
+        Ok((label.to_owned(), text.to_owned()))
+    };
+    given.iter().map(meant).collect()
 }
 
 /// Writes one figure or all, or names them.
-fn figures(args: &ReportArgs, study: &StudyOutcome, (name, slo_ns): (&str, Option<f64>)) -> Outcome<()> {
+fn figures(wanted: &WantedFigures<'_>, name: &str) -> Outcome<()> {
+    let WantedFigures { args, study, .. } = wanted;
     if name == LIST {
         let names = report::figure_names(study).into_iter().map(|name| name + "\n");
         print::text(names.collect::<String>())?;
@@ -78,11 +102,11 @@ fn figures(args: &ReportArgs, study: &StudyOutcome, (name, slo_ns): (&str, Optio
         )));
     }
     let typeface = typeface(args.font.as_deref())?;
-    let wanted = WantedFigures { args, study, slo_ns, typeface };
     if name == ALL {
-        wanted.all()
+        wanted.all(&typeface)
     } else {
-        wanted.write(name, &wanted.drawn(name, slo_ns).map_err(Failure::bad_input)?)
+        let drawn = wanted.drawn(name, wanted.slo_ns, &typeface);
+        wanted.write(name, &drawn.map_err(Failure::bad_input)?)
     }
 }
 
@@ -90,24 +114,33 @@ fn figures(args: &ReportArgs, study: &StudyOutcome, (name, slo_ns): (&str, Optio
 struct WantedFigures<'w> {
     args: &'w ReportArgs,
     study: &'w StudyOutcome,
+    /// The study's folder.
+    beside: &'w Path,
     slo_ns: Option<f64>,
-    typeface: Typeface,
+    /// Texts for labels of series.
+    texts: Vec<(String, String)>,
 }
 
 impl WantedFigures<'_> {
-    fn drawn(&self, name: &str, slo_ns: Option<f64>) -> Result<Figure<'_>, FigureError> {
-        let Self { args, study, typeface, .. } = self;
-        let request = FigureRequest { name, size: args.size, only: &args.only, linear: args.linear, slo_ns };
+    fn drawn<'t>(
+        &self,
+        name: &str,
+        slo_ns: Option<f64>,
+        typeface: &'t Typeface,
+    ) -> Result<Figure<'t>, FigureError> {
+        let Self { args, study, texts, .. } = self;
+        let &ReportArgs { size, ref only, linear, .. } = *args;
+        let request = FigureRequest { name, size, only, texts, linear, slo_ns };
         report::figure(study, &request, typeface)
     }
 
     /// Writes each figure that has what is asked for: the line of a limit is for latencies, and not every
     /// picture has every series, or room in every size.
-    fn all(&self) -> Outcome<()> {
+    fn all(&self, typeface: &Typeface) -> Outcome<()> {
         let (mut why_none, mut is_one_written, mut too_large) = (None, false, Vec::new());
         for name in report::figure_names(self.study) {
-            let drawn = match self.drawn(&name, self.slo_ns) {
-                Err(FigureError::NoLatency { .. }) => self.drawn(&name, None),
+            let drawn = match self.drawn(&name, self.slo_ns, typeface) {
+                Err(FigureError::NoLatency { .. }) => self.drawn(&name, None, typeface),
                 drawn => drawn,
             };
             match drawn {
@@ -134,7 +167,7 @@ impl WantedFigures<'_> {
 
     /// Writes a figure and prints the names of its files.
     fn write(&self, name: &str, figure: &Figure<'_>) -> Outcome<()> {
-        write(self.args, name, figure)?.iter().try_for_each(print::line)
+        write(self, name, figure)?.iter().try_for_each(print::line)
     }
 }
 
@@ -150,9 +183,10 @@ fn typeface(file: Option<&Path>) -> Outcome<Typeface> {
 }
 
 /// Writes a figure into the file that is asked for, or as SVG and PDF into a folder.
-fn write(args: &ReportArgs, name: &str, figure: &Figure<'_>) -> Outcome<Vec<String>> {
+fn write(wanted: &WantedFigures<'_>, name: &str, figure: &Figure<'_>) -> Outcome<Vec<String>> {
     let svg = || figure.svg().into_bytes();
     let pdf = || figure.pdf().map_err(Failure::broken);
+    let args = wanted.args;
     let out = args.out.as_deref();
     let ending = out.and_then(|path| path.extension()?.to_str()).map(str::to_lowercase);
     if let (Some(path), Some(_)) = (out, ending.as_deref().filter(|ending| OTHERS.contains(ending))) {
@@ -177,7 +211,7 @@ fn write(args: &ReportArgs, name: &str, figure: &Figure<'_>) -> Outcome<Vec<Stri
         (folder, _) => {
             let file = file_name(name);
             let both = vec![(format!("{file}.svg"), svg()), (format!("{file}.pdf"), pdf()?)];
-            (folder.unwrap_or_else(|| beside(args)), both)
+            (folder.unwrap_or(wanted.beside), both)
         }
     };
     if !folder.as_os_str().is_empty() {

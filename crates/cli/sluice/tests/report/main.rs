@@ -270,6 +270,12 @@ fn a_figure_is_written_beside_its_study_or_where_it_is_wanted() {
     assert_eq!(run(&["--figure", "p99", "--size", "84mm"]), "p99.svg\np99.pdf\n");
     assert_eq!(run(&["--figure", "p99", "--only", "rain:2,central", "--out", "a/b.pdf"]), "a/b.pdf\n");
     assert!(fs::read(folder.path().join("a/b.pdf")).expect("read").starts_with(b"%PDF"));
+    let named = ["--label", "rain:2=Rain", "--label", "central=an ideal queue", "--out", "named.svg"];
+    run(&[&["--figure", "p99"], &named[..]].concat());
+    let named = fs::read_to_string(folder.path().join("named.svg")).expect("read");
+    assert!(named.contains(">Rain</text>") && named.contains(">an ideal queue</text>"), "{named}");
+    let of_folder = sluice(folder.path(), &["report", ".", "--figure", "p99"]);
+    assert_eq!(stdout(&of_folder), "./p99.svg\n./p99.pdf\n", "{}", stderr(&of_folder));
     let names = run(&["--figure", "list"]);
     assert!(names.lines().count() > 20 && names.starts_with("p99\n"), "{names}");
     let all = run(&["--figure", "all", "--size", "6in", "--slo", "100us", "--out", "all"]);
@@ -308,6 +314,9 @@ fn a_figure_that_cannot_be_made_is_refused_in_one_line() {
         (&stopped, &["p99"][..], "was stopped or still runs"),
         (&folder, &["p98"], "no figure is named p98; there are p99, "),
         (&folder, &["p99", "--only", "rain:9"], "--only rain:9: p99 has no such series; it has rain:1, "),
+        (&folder, &["p99", "--label", "rain:9=Rain"], "write SERIES=TEXT; the series of this study are"),
+        (&folder, &["p99", "--label", "rain:2"], "--label rain:2: write SERIES=TEXT"),
+        (&folder, &["p99", "--label", "rain:2= "], "a label is a line of text, such as rain:2=Rain"),
         (&folder, &["p99", "--size", "3"], "write a width and its unit, such as 3.3in"),
         (&folder, &["p99", "--size", "-3in"], "figures are 1.5 to 40"),
         (&folder, &["p99", "--size", "1.6inx1in"], "no room for its curves or cells"),

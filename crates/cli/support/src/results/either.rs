@@ -6,8 +6,6 @@ use serde_json::Value;
 use sluice_outcome::study::StudyOutcome;
 use sluice_system::text;
 
-use sluice_experiment::files::JSON;
-
 use super::studies;
 use crate::fail::{Failure, Outcome};
 
@@ -21,11 +19,8 @@ pub enum ResultFile {
 
 /// A result's file: of a folder the one that it has.
 pub fn file_of(given: PathBuf) -> PathBuf {
-    if !given.is_dir() {
-        return given;
-    }
-    let study = given.join(JSON);
-    if study.exists() { study } else { given.join("result.json") }
+    let study = studies::file_of(given.clone());
+    if study.exists() || !given.is_dir() { study } else { given.join("result.json") }
 }
 
 /// Reads a result of either kind.

@@ -1,6 +1,6 @@
 //! A study's files, for commands: written, read, and written again from its JSON.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sluice_experiment::files;
 use sluice_outcome::study::StudyOutcome;
@@ -17,6 +17,11 @@ pub fn write(folder: &Path, study: &StudyOutcome) -> Outcome<()> {
 /// kept.
 pub fn show_again(folder: &Path, studies: &[StudyOutcome], slo_ns: Option<f64>) -> Outcome<()> {
     Ok(files::show_again(folder, studies, slo_ns)?)
+}
+
+/// A study's file: of a folder the one that it has.
+pub fn file_of(given: PathBuf) -> PathBuf {
+    if given.is_dir() { given.join(files::JSON) } else { given }
 }
 
 /// Reads a study's JSON.

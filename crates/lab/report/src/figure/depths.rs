@@ -32,8 +32,10 @@ pub(super) struct DepthsRun<'s> {
     pub(super) name: String,
     pub(super) panel: &'s Panel,
     pub(super) label: &'s str,
+    /// What stands for the label in the picture.
+    pub(super) text: String,
     pub(super) shown: DepthsShown<'s>,
-    caption: String,
+    offered_per_s: f64,
 }
 
 impl<'s> DepthsRun<'s> {
@@ -45,11 +47,15 @@ impl<'s> DepthsRun<'s> {
             let label = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
             let name = format!("depths-{label}-{:.0}", point.offered_per_s);
             let name = unused(&name, |name| runs.iter().any(|run| run.name == name));
-            let (shown, rate) = (DepthsShown::of(&point.depths), show::rate(point.offered_per_s));
-            let caption = format!("{} at {rate}: {}", series.label, totals(shown.depths));
-            runs.push(Self { name, panel, label: &series.label, shown, caption });
+            let (label, shown) = (&series.label, DepthsShown::of(&point.depths));
+            let (text, offered_per_s) = (label.clone(), point.offered_per_s);
+            runs.push(Self { name, panel, label, text, shown, offered_per_s });
         }
         runs
+    }
+
+    fn caption(&self) -> String {
+        format!("{} at {}: {}", self.text, show::rate(self.offered_per_s), totals(self.shown.depths))
     }
 }
 
@@ -78,7 +84,7 @@ pub(super) fn drawn(
     let inside = size.width - 2.0 * RIM;
     let shown = &run.shown;
     let strips = shown.strips();
-    let caption = wrapped(&run.caption, page.typeface, text, inside);
+    let caption = wrapped(&run.caption(), page.typeface, text, inside);
     let notes = page.note_lines(small, inside);
     let legend = SlicesLegend::of(shown, page, text, inside);
     // Above the strips: the caption and the legend; below: the axis' numbers, its name and the notes.

@@ -61,6 +61,7 @@ pub fn figure<'f>(
         return Err(FigureError::NoLatency { figure });
     }
     picture.keep_only(&figure, request.only)?;
+    picture.rename(request.texts);
     let (sheet, origin) = picture.drawn(study, request, typeface)?;
     match typeface.lacks(sheet.texts()) {
         Some(letter) => Err(FigureError::NoGlyph { family: typeface.family.clone(), letter }),

@@ -70,6 +70,20 @@ impl Picture<'_> {
         if is_left { Ok(()) } else { Err(no_points()) }
     }
 
+    /// Lets these texts stand for labels of series.
+    pub(super) fn rename(&mut self, texts: &[(String, String)]) {
+        let text_of = |label: &str| texts.iter().find(|(of, _)| of == label).map(|(_, text)| text.clone());
+        match self {
+            Self::Chart(chart) => {
+                for curve in &mut chart.curves {
+                    curve.label = text_of(&curve.label).unwrap_or_else(|| curve.label.clone());
+                }
+            }
+            Self::Depths(run) => run.text = text_of(run.label).unwrap_or_else(|| run.text.clone()),
+            Self::Heat(_) => (),
+        }
+    }
+
     /// The picture on a sheet, and where its numbers come from.
     pub(super) fn drawn(
         &self,
