@@ -48,7 +48,10 @@ impl DocumentWatch {
     /// # Errors
     /// Files that cannot be read, and two that are of different kinds.
     pub(crate) fn of_results(results: [PathBuf; 2]) -> Outcome<Self> {
-        let of = Self { source: DocumentSource::Results(results.map(file_of)), made: RefCell::default() };
+        let of = Self {
+            source: DocumentSource::Results(results.map(|given| file_of(&given))),
+            made: RefCell::default(),
+        };
         of.make().map(|_| of)
     }
 

@@ -76,6 +76,9 @@ fn case((service_us, sample_us): (u64, u64)) -> String {
 /// What is known of a task: when it ended, its waits, its service time, and the worker's occupancy.
 type Numbers = [u64; 5];
 
+/// Until when tasks are written, and the plain memory for them.
+type Asked = (Nanos, Vec<Numbers>);
+
 /// The baseline: what must be read of each task, and the least that can be done with it.
 fn add_up(sums: &mut Numbers, tasks: &[Numbers]) {
     for task in tasks {
@@ -87,8 +90,8 @@ fn add_up(sums: &mut Numbers, tasks: &[Numbers]) {
 
 /// Starts a thread that writes the tasks that all workers end until a given time: into their lines, and
 /// into plain memory that it gets and sends back.
-fn writers(file: &Path, service_us: u64) -> (Sender<(Nanos, Vec<Numbers>)>, Receiver<Vec<Numbers>>) {
-    let (ask, asked) = channel::<(Nanos, Vec<Numbers>)>();
+fn writers(file: &Path, service_us: u64) -> (Sender<Asked>, Receiver<Vec<Numbers>>) {
+    let (ask, asked) = channel::<Asked>();
     let (tell, told) = channel();
     let mut lines: Vec<(Line, Nanos)> = (0..WORKERS).map(|worker| (line(file, worker), Nanos(0))).collect();
     let mut dice = 0x9e37_79b9_7f4a_7c15_u64;

@@ -165,7 +165,7 @@ mod tests {
     use sluice_switch::registry::Choice;
 
     fn of_runs(runs: impl IntoIterator<Item = (u64, u64)>) -> Tally {
-        let run = |(unknown, submitted)| Tally { unknown, submitted, ..Tally::default() }.of_run();
+        let run = |(unknown, submitted)| Tally { submitted, unknown, ..Tally::default() }.of_run();
         runs.into_iter().map(run).fold(Tally::default(), Tally::plus)
     }
 

@@ -23,7 +23,7 @@ const OTHERS: [&str; 7] = ["png", "jpg", "jpeg", "gif", "webp", "eps", "ps"];
 /// Writes the page and the CSV (with `--out` also the JSON), and prints the summary; or writes figures.
 pub(crate) fn run(args: &ReportArgs) -> Outcome<()> {
     let slo_ns = slo_ns(args)?;
-    let given: Vec<PathBuf> = args.studies.iter().cloned().map(studies::file_of).collect();
+    let given: Vec<PathBuf> = args.studies.iter().map(|given| studies::file_of(given)).collect();
     let read = given.iter().map(|path| studies::read(path)).collect::<Outcome<Vec<_>>>()?;
     let beside = given[0].parent().unwrap_or(Path::new(""));
     export::check(args.export.file())?;

@@ -18,8 +18,8 @@ pub enum ResultFile {
 }
 
 /// A result's file: of a folder the one that it has.
-pub fn file_of(given: PathBuf) -> PathBuf {
-    let study = studies::file_of(given.clone());
+pub fn file_of(given: &Path) -> PathBuf {
+    let study = studies::file_of(given);
     if study.exists() || !given.is_dir() { study } else { given.join("result.json") }
 }
 

@@ -20,8 +20,8 @@ pub fn show_again(folder: &Path, studies: &[StudyOutcome], slo_ns: Option<f64>) 
 }
 
 /// A study's file: of a folder the one that it has.
-pub fn file_of(given: PathBuf) -> PathBuf {
-    if given.is_dir() { given.join(files::JSON) } else { given }
+pub fn file_of(given: &Path) -> PathBuf {
+    if given.is_dir() { given.join(files::JSON) } else { given.to_owned() }
 }
 
 /// Reads a study's JSON.

@@ -15,7 +15,7 @@ use held::ResultDiff;
 
 /// Prints what differs; with `--exit-code` that is a failure.
 pub(crate) fn run(args: &DiffArgs) -> Outcome<()> {
-    let files = [&args.one, &args.other].map(|given| file_of(given.clone()));
+    let files = [&args.one, &args.other].map(|given| file_of(given));
     let found = match (read(&files[0])?, read(&files[1])?) {
         (ResultFile::Study(a), ResultFile::Study(b)) => studies::diff(&a, &b),
         (ResultFile::Load(a), ResultFile::Load(b)) => loads::diff(&a, &b),
