@@ -5,7 +5,7 @@ use super::size::FigureSize;
 /// Which figure is wanted, and how.
 #[derive(Clone, Debug)]
 pub struct FigureRequest<'r> {
-    /// One of [`figure_names`].
+    /// One of [`crate::figure_names`].
     pub name: &'r str,
     /// How large it is.
     pub size: FigureSize,
