@@ -28,7 +28,7 @@ const LABELLED_ROUND_MAX: f64 = 3.2;
 const POLICY_MAX: f64 = 3.0;
 /// The largest time of a server's agent, for 32 workers that are never idle and whose tasks take at least
 /// [`AGENT_SERVICE_US`], as a multiple of that for adding up the same tasks' numbers. 5.2 to 6.4 were
-/// measured where both cores share their caches, and 1.6 to 2.2 where they do not.
+/// measured where that takes 2 ns a task, and 1.6 to 2.2 where it takes 9.
 const AGENT_MAX: f64 = 8.0;
 /// The service time of the tasks in the bound for agents, in µs.
 const AGENT_SERVICE_US: u32 = 10;

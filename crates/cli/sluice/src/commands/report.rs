@@ -167,7 +167,50 @@ impl WantedFigures<'_> {
 
     /// Writes a figure and prints the names of its files.
     fn write(&self, name: &str, figure: &Figure<'_>) -> Outcome<()> {
-        write(self, name, figure)?.iter().try_for_each(print::line)
+        self.save(name, figure)?.iter().try_for_each(print::line)
+    }
+
+    /// Writes a figure into the file that is asked for, or as SVG and PDF into a folder.
+    fn save(&self, name: &str, figure: &Figure<'_>) -> Outcome<Vec<String>> {
+        let svg = || figure.svg().into_bytes();
+        let pdf = || figure.pdf().map_err(Failure::broken);
+        let args = self.args;
+        let out = args.out.as_deref();
+        let ending = out.and_then(|path| path.extension()?.to_str()).map(str::to_lowercase);
+        if let (Some(path), Some(_)) = (out, ending.as_deref().filter(|ending| OTHERS.contains(ending))) {
+            let path = path.display();
+            return Err(Failure::bad_input(format!(
+                "--out {path}: figures are SVG or PDF; end the name with .svg or .pdf, or name a folder for \
+                 both"
+            )));
+        }
+        let ending = ending.as_deref().filter(|ending| ["svg", "pdf"].contains(ending));
+        let (folder, contents) = match (out, ending) {
+            (Some(path), Some(_)) if args.figure.as_deref() == Some(ALL) => {
+                let path = path.display();
+                return Err(Failure::bad_input(format!(
+                    "--out {path} is one file, and --figure all makes many: name a folder"
+                )));
+            }
+            (Some(path), Some(ending)) => {
+                let contents = if ending == "svg" { svg() } else { pdf()? };
+                let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                (path.parent().unwrap_or(Path::new("")), vec![(file, contents)])
+            }
+            (folder, _) => {
+                let file = file_name(name);
+                let both = vec![(format!("{file}.svg"), svg()), (format!("{file}.pdf"), pdf()?)];
+                (folder.unwrap_or(self.beside), both)
+            }
+        };
+        if !folder.as_os_str().is_empty() {
+            files::make(folder)?;
+        }
+        let save = |(file, contents): (String, Vec<u8>)| {
+            files::save(folder, &file, &contents)?;
+            Ok(folder.join(file).display().to_string())
+        };
+        contents.into_iter().map(save).collect()
     }
 }
 
@@ -180,46 +223,4 @@ fn typeface(file: Option<&Path>) -> Outcome<Typeface> {
         ))
     })?;
     Typeface::from_file(contents, &shown).map_err(Failure::bad_input)
-}
-
-/// Writes a figure into the file that is asked for, or as SVG and PDF into a folder.
-fn write(wanted: &WantedFigures<'_>, name: &str, figure: &Figure<'_>) -> Outcome<Vec<String>> {
-    let svg = || figure.svg().into_bytes();
-    let pdf = || figure.pdf().map_err(Failure::broken);
-    let args = wanted.args;
-    let out = args.out.as_deref();
-    let ending = out.and_then(|path| path.extension()?.to_str()).map(str::to_lowercase);
-    if let (Some(path), Some(_)) = (out, ending.as_deref().filter(|ending| OTHERS.contains(ending))) {
-        let path = path.display();
-        return Err(Failure::bad_input(format!(
-            "--out {path}: figures are SVG or PDF; end the name with .svg or .pdf, or name a folder for both"
-        )));
-    }
-    let ending = ending.as_deref().filter(|ending| ["svg", "pdf"].contains(ending));
-    let (folder, contents) = match (out, ending) {
-        (Some(path), Some(_)) if args.figure.as_deref() == Some(ALL) => {
-            let path = path.display();
-            return Err(Failure::bad_input(format!(
-                "--out {path} is one file, and --figure all makes many: name a folder"
-            )));
-        }
-        (Some(path), Some(ending)) => {
-            let contents = if ending == "svg" { svg() } else { pdf()? };
-            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (path.parent().unwrap_or(Path::new("")), vec![(file, contents)])
-        }
-        (folder, _) => {
-            let file = file_name(name);
-            let both = vec![(format!("{file}.svg"), svg()), (format!("{file}.pdf"), pdf()?)];
-            (folder.unwrap_or(wanted.beside), both)
-        }
-    };
-    if !folder.as_os_str().is_empty() {
-        files::make(folder)?;
-    }
-    let save = |(file, contents): (String, Vec<u8>)| {
-        files::save(folder, &file, &contents)?;
-        Ok(folder.join(file).display().to_string())
-    };
-    contents.into_iter().map(save).collect()
 }

@@ -72,14 +72,14 @@ impl Picture<'_> {
 
     /// Lets these texts stand for labels of series.
     pub(super) fn rename(&mut self, texts: &[(String, String)]) {
-        let text_of = |label: &str| texts.iter().find(|(of, _)| of == label).map(|(_, text)| text.clone());
-        match self {
-            Self::Chart(chart) => {
-                for curve in &mut chart.curves {
-                    curve.label = text_of(&curve.label).unwrap_or_else(|| curve.label.clone());
-                }
+        let rename = |label: &mut String| {
+            if let Some((_, text)) = texts.iter().find(|(of, _)| of == label) {
+                label.clone_from(text);
             }
-            Self::Depths(run) => run.text = text_of(run.label).unwrap_or_else(|| run.text.clone()),
+        };
+        match self {
+            Self::Chart(chart) => chart.curves.iter_mut().for_each(|curve| rename(&mut curve.label)),
+            Self::Depths(run) => rename(&mut run.text),
             Self::Heat(_) => (),
         }
     }
