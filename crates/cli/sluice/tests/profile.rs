@@ -21,7 +21,7 @@ fn a_measured_profile_is_a_workload() {
     // A sample that was interrupted lies outside the points: then the test measures again.
     let mut told = serde_json::Value::Null;
     let mut offs = Vec::new();
-    for _ in 0..5 {
+    for _ in 0..20 {
         std::fs::remove_file(&file).ok();
         let output = profile(folder.path(), &more);
         assert!(output.status.success(), "{}", stderr(&output));

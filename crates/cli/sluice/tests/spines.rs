@@ -48,15 +48,17 @@ kill = "spine 2"
 return_after = "3s"
 "#;
 
-/// The plan with a load that goes on for seconds after the second spine's return, so that it is heard of.
-fn long_after_the_return() -> String {
-    PLAN.replace("length = \"5s\"", "length = \"9s\"")
+/// The plan with seconds before the second spine dies, while it is away, and after its return, so that each
+/// is heard of.
+fn with_seconds_between() -> String {
+    let dies = PLAN.replace("\"800ms\"", "\"4s\"").replace("\"3s\"", "\"4s\"");
+    dies.replace("length = \"5s\"", "length = \"15s\"")
 }
 
 #[test]
 fn a_spine_that_is_killed_loses_no_task() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("plan.toml"), long_after_the_return()).expect("written");
+    std::fs::write(folder.path().join("plan.toml"), with_seconds_between()).expect("written");
     let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let result = json(&output);
@@ -86,14 +88,14 @@ fn killed(result: &Value) -> Vec<&str> {
     events.iter().filter_map(|event| event["what"].as_str()).collect()
 }
 
-/// Tasks wait in the leaf that dies, and meanwhile in the other one: workers have one token each. Two of a
+/// Tasks wait in the leaf that dies, and meanwhile in the other one: workers have one token each. Three of a
 /// rack's four workers are busy on average while one rack does all, so the dead leaf's rack is asked too.
 #[test]
 fn a_leaf_of_rain_and_a_worker_that_are_killed_below_a_live_spine_lose_no_task() {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = PLAN.replace("dc-horus:idle-rack=random", "dc-rain:1,told=replies");
     let plan = and_a_worker_dies(&plan.replace("spines = 2", "spines = 1").replace("spine 2", "leaf 2"));
-    let plan = plan.replace("count = 4", "count = 8").replace("busy = \"1ms\"", "busy = \"10ms\"");
+    let plan = plan.replace("count = 4", "count = 8").replace("busy = \"1ms\"", "busy = \"15ms\"");
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
     let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -111,8 +113,7 @@ fn a_leaf_of_rain_and_a_worker_that_are_killed_below_a_live_spine_lose_no_task()
 fn a_controller_above_the_spines_dies_and_comes_back_and_sends_a_dead_spines_racks_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder");
     let dies = "[[event]]\nat = \"300ms\"\nkill = \"controller\"\nreturn_after = \"400ms\"\n";
-    let plan = long_after_the_return().replace("\"800ms\"", "\"1800ms\"").replace("\"3s\"", "\"2s\"");
-    let plan = plan.replace("[racks]", "[switch]\ncontroller_apart = true\n[racks]") + dies;
+    let plan = with_seconds_between().replace("[racks]", "[switch]\ncontroller_apart = true\n[racks]") + dies;
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
     let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -122,7 +122,7 @@ fn sent_once(traces: &TracesSeen) -> Vec<&[(String, Span)]> {
 fn a_tasks_spans_of_client_switch_and_worker_are_one_tree() {
     let (traces, sent) = traces(&SMALL.replace("length = \"1s\"", "length = \"4s\""), "10");
     let expected = sent as usize / 10;
-    assert!(traces.len() >= expected, "{} of {expected}", traces.len());
+    assert!(traces.len() * 10 >= expected * 9, "{} of {expected}", traces.len());
     for spans in sent_once(&traces) {
         let of = |name: &str| &spans.iter().find(|(_, span)| span.name == name).expect("it is there").1;
         let (task, switch, worker, service) = (of("task"), of("switch"), of("worker"), of("run"));

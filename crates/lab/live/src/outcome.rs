@@ -131,8 +131,14 @@ fn panel(sweep: &LiveSweep, cells: &[Cell]) -> Panel {
 fn both(sweep: &LiveSweep, cells: &[Cell], who: usize) -> [Series; 2] {
     let of = &sweep.policies[who];
     let mine = || cells.iter().filter(move |cell| cell.who == who && !cell.takes.is_empty());
-    let series =
-        |source, label, points| Series { policy: of.name.clone(), label, slices: None, source, points };
+    let series = |source, label, points| Series {
+        policy: of.name.clone(),
+        label,
+        slices: None,
+        slice_names: Vec::new(),
+        source,
+        points,
+    };
     let has_prediction = |cell: &&Cell| !cell.predicted.is_empty();
     let predicted =
         mine().filter(has_prediction).map(|cell| point(sweep, cell.load, &summarize(&cell.predicted)));

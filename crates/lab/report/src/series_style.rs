@@ -174,6 +174,7 @@ mod tests {
             label: policy.clone(),
             policy,
             slices: None,
+            slice_names: Vec::new(),
             source: Source::Simulator,
             points: Vec::new(),
         };

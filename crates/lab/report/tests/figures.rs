@@ -324,6 +324,52 @@ fn with_depths() -> StudyOutcome {
 }
 
 #[test]
+fn slices_have_the_names_of_their_types_where_the_study_knows_them() {
+    let mut study = with_depths();
+    study.panels[0].series[1].slice_names = vec!["get".to_owned(), "scan+put".to_owned()];
+    let names = figure_names(&study);
+    let depths = names.iter().find(|name| name.starts_with("depths-rain-2-")).expect("the run's figure");
+    let (svg, _) = drawn(&study, &request(depths), "named");
+    let says: Vec<String> = texts(&svg).into_iter().map(|text| text.says).collect();
+    assert!(
+        ["slice get", "slice scan+put"].iter().all(|name| says.iter().any(|said| said == name)),
+        "{says:?}"
+    );
+    let page = sluice_report::page(&study);
+    assert!(page.contains("slice get") && page.contains("slice scan+put"), "the page names them, too");
+}
+
+/// Where the upright lines of bars stand, in the order of the file.
+fn uprights(svg: &str) -> Vec<f64> {
+    let bars = svg.split("<path").filter(|path| path.contains("stroke-width=\"0.6\""));
+    let outlines = bars.filter_map(|path| path.split(" d=\"").nth(1)?.split('"').next());
+    let upright = |line: &str| {
+        let ends: Vec<Option<&str>> = line.split('L').map(|end| end.split(' ').next()).collect();
+        (ends.len() == 2 && ends[0] == ends[1]).then(|| ends[0]?.parse().ok()).flatten()
+    };
+    outlines.flat_map(|outline| outline.split('M').filter_map(upright)).collect()
+}
+
+#[test]
+fn bars_of_several_series_stand_beside_each_other() {
+    let (mut study, typeface) = (fixture::one_class(), Typeface::built_in());
+    let series = &mut study.panels[0].series;
+    series.truncate(2);
+    series[1].points = series[0].points.clone();
+    let labels: Vec<String> = study.panels[0].series.iter().map(|series| series.label.clone()).collect();
+    let of = |only: &str| {
+        let request = FigureRequest { only, ..request("p99") };
+        uprights(&figure(&study, &request, &typeface).unwrap_or_else(|why| panic!("{why}")).svg())
+    };
+    let (alone, both) = (of(&labels[0]), of(&labels.join(",")));
+    assert!(!alone.is_empty() && both.len() == 2 * alone.len(), "{alone:?} {both:?}");
+    for (place, x) in alone.iter().enumerate() {
+        let (left, right) = (both[place], both[alone.len() + place]);
+        assert!(left < *x && *x < right && right - left < 2.0, "{left} {x} {right}");
+    }
+}
+
+#[test]
 fn depths_of_a_run_are_strips_with_a_line_for_each_slice() {
     let (study, typeface) = (with_depths(), Typeface::built_in());
     let names: Vec<String> =

@@ -109,6 +109,7 @@ fn series(bench: &CheckedPlan, known: &KnownPoints, case: usize, run: &PolicySet
         policy: run.policy.clone(),
         label: run.label(),
         slices: run.slices_text(),
+        slice_names: run.slices.iter().map(|(types, _)| types.clone()).collect(),
         source: Source::Simulator,
         points: points.collect(),
     }

@@ -75,7 +75,7 @@ async fn a_unary_call_is_a_task_whose_message_nobody_reads() {
 async fn a_deadline_is_the_callers_and_what_did_not_run_is_unavailable() {
     let rack = KvRack::without_workers();
     let map = "/words.Words/Reverse=reverse";
-    let flags = ["--grpc", "127.0.0.1:0", "--grpc-map", map, "--deadline", "400ms"];
+    let flags = ["--grpc", "127.0.0.1:0", "--grpc-map", map, "--deadline", "2s"];
     let (_gateway, said) = rack.gateway(&flags);
     let endpoint = Endpoint::from_shared(format!("http://{}", text(&said, "grpc"))).expect("an address");
     let channel = endpoint.connect().await.expect("it listens");

@@ -73,7 +73,7 @@ fn a_rack_without_workers_is_unavailable_and_one_that_stands_still_unknown() {
     let rack = KvRack::without_workers();
     let (gateway, said) = rack.gateway(&["--http", "127.0.0.1:0"]);
     let at = text(&said, "http");
-    let came = exchange(&at, &post("/reverse", "sluice-deadline: 300ms\r\n", "x"));
+    let came = exchange(&at, &post("/reverse", "sluice-deadline: 60s\r\n", "x"));
     assert!(came.starts_with("HTTP/1.1 503 ") && came.contains("sluice-why: no-workers"), "{came}");
     let mut worker = Command::new(example("reverse_service"));
     worker.args(["--controller", &rack.controller, "--slice", "words", "--quiet"]);
@@ -81,7 +81,7 @@ fn a_rack_without_workers_is_unavailable_and_one_that_stands_still_unknown() {
     rack.wait_for_workers(1);
     let pid = rustix::process::Pid::from_child(&worker.0);
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("it lives");
-    let came = exchange(&at, &post("/reverse", "sluice-deadline: 300ms\r\n", "x"));
+    let came = exchange(&at, &post("/reverse", "sluice-deadline: 2s\r\n", "x"));
     rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("it lives");
     assert!(came.starts_with("HTTP/1.1 504 ") && came.contains("sluice-outcome: unknown"), "{came}");
     // A connection that is open says goodbye when the gateway ends.

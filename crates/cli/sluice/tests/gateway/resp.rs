@@ -109,7 +109,7 @@ fn malformed_bytes_get_one_error_and_those_of_others_are_not_mixed_in() {
 #[test]
 fn a_rack_without_workers_refuses_in_words_and_serves_when_one_comes() {
     let mut rack = KvRack::without_workers();
-    let (_gateway, at) = rack.resp(&["--deadline", "500ms"]);
+    let (_gateway, at) = rack.resp(&["--deadline", "60s"]);
     let refused = exchange(&at, b"SET a 1\r\nGET a\r\nMGET a b\r\n");
     assert_eq!(refused.matches("-TRYAGAIN it did not run: ").count(), 3, "{refused}");
     rack.start_store("writer");
@@ -122,7 +122,7 @@ fn a_rack_without_workers_refuses_in_words_and_serves_when_one_comes() {
 #[test]
 fn a_worker_that_stands_still_leaves_commands_unknown_and_later_ones_are_served() {
     let mut rack = KvRack::without_workers();
-    let (_gateway, at) = rack.resp(&["--deadline", "300ms"]);
+    let (_gateway, at) = rack.resp(&["--deadline", "2s"]);
     rack.start_store("writer");
     rack.wait_for_workers(1);
     rack.start_store("reader");

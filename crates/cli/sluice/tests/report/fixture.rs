@@ -165,6 +165,7 @@ fn series(kind: Kind, classes: &[Class], source: Source) -> Series {
         policy: kind.policy.to_owned(),
         label: kind.policy.to_owned(),
         slices: None,
+        slice_names: Vec::new(),
         source,
         points: loads.map(|load| point(kind, load, WORKERS * 1e9 / mean, mean, classes)).to_vec(),
     }

@@ -35,6 +35,8 @@ pub(super) struct DepthsRun<'s> {
     /// What stands for the label in the picture.
     pub(super) text: String,
     pub(super) shown: DepthsShown<'s>,
+    /// The types of each slice; empty if the study does not name them.
+    slice_names: &'s [String],
     offered_per_s: f64,
 }
 
@@ -48,10 +50,19 @@ impl<'s> DepthsRun<'s> {
             let name = format!("depths-{label}-{:.0}", point.offered_per_s);
             let name = unused(&name, |name| runs.iter().any(|run| run.name == name));
             let (label, shown) = (&series.label, DepthsShown::of(&point.depths));
-            let (text, offered_per_s) = (label.clone(), point.offered_per_s);
-            runs.push(Self { name, panel, label, text, shown, offered_per_s });
+            let (text, slice_names) = (label.clone(), &series.slice_names[..]);
+            let offered_per_s = point.offered_per_s;
+            runs.push(Self { name, panel, label, text, shown, slice_names, offered_per_s });
         }
         runs
+    }
+
+    /// Such as `slice get`; the number where the study has no name.
+    fn slice_name(&self, slice: u32) -> String {
+        match self.slice_names.get(slice as usize) {
+            Some(name) => format!("slice {name}"),
+            None => format!("slice {slice}"),
+        }
     }
 
     fn caption(&self) -> String {
@@ -86,7 +97,7 @@ pub(super) fn drawn(
     let strips = shown.strips();
     let caption = wrapped(&run.caption(), page.typeface, text, inside);
     let notes = page.note_lines(small, inside);
-    let legend = SlicesLegend::of(shown, page, text, inside);
+    let legend = SlicesLegend::of(run, page, text, inside);
     // Above the strips: the caption and the legend; below: the axis' numbers, its name and the notes.
     let above = RIM + (caption.len() + legend.rows()) as f64 * LINE_HEIGHT * text;
     let below = 2.9 * text + notes.len() as f64 * LINE_HEIGHT * small + RIM;
@@ -121,17 +132,19 @@ fn axis(strip: &DepthStrip, bottom: f64, top: f64) -> Axis {
 }
 
 /// A line for each slice, if there are several.
-struct SlicesLegend<'s> {
-    slices: &'s [u32],
+struct SlicesLegend {
+    /// The slices with their names.
+    slices: Vec<(u32, String)>,
     columns: usize,
     column: f64,
     text: f64,
 }
 
-impl<'s> SlicesLegend<'s> {
-    fn of(shown: &'s DepthsShown<'_>, page: &FigurePage<'_>, text: f64, width: f64) -> Self {
-        let slices = if shown.slices.len() > 1 { &shown.slices[..] } else { &[] };
-        let widest = slices.iter().map(|slice| page.typeface.width(&slice_name(*slice), text));
+impl SlicesLegend {
+    fn of(run: &DepthsRun<'_>, page: &FigurePage<'_>, text: f64, width: f64) -> Self {
+        let slices = if run.shown.slices.len() > 1 { &run.shown.slices[..] } else { &[] };
+        let slices: Vec<_> = slices.iter().map(|slice| (*slice, run.slice_name(*slice))).collect();
+        let widest = slices.iter().map(|(_, name)| page.typeface.width(name, text));
         let column = (SWATCH + SPACE + BETWEEN) * text + widest.fold(0.0, f64::max);
         let columns = (((width + BETWEEN * text) / column) as usize).max(1);
         Self { slices, columns, column, text }
@@ -142,20 +155,16 @@ impl<'s> SlicesLegend<'s> {
     }
 
     fn draw(&self, sheet: &mut Sheet, bottom: f64) {
-        for (place, slice) in self.slices.iter().enumerate() {
+        for (place, (slice, name)) in self.slices.iter().enumerate() {
             let (row, column) = (place / self.columns, place % self.columns);
             let x = RIM + column as f64 * self.column;
             let line = bottom - (self.rows() as f64 - row as f64 - 0.5) * LINE_HEIGHT * self.text;
             let end = x + SWATCH * self.text;
             sheet.stroke(Outline::line([(x, line), (end, line)]), pen(*slice));
             let at = (end + SPACE * self.text, line + 0.35 * self.text);
-            sheet.write(slice_name(*slice), at, self.text, Anchor::Start);
+            sheet.write(name.clone(), at, self.text, Anchor::Start);
         }
     }
-}
-
-fn slice_name(slice: u32) -> String {
-    format!("slice {slice}")
 }
 
 struct DepthsDrawing<'d> {

@@ -20,6 +20,8 @@ const EDGE: f64 = 0.6;
 const GRID: f64 = 0.4;
 /// Half of a bar's cap.
 const CAP: f64 = 1.5;
+/// How far from each other the bars of several curves stand at one load; a bar never leaves its marker.
+const APART: f64 = 1.2;
 /// The height of the curves as a share of their width, if no height is given.
 const HIGH: f64 = 0.58;
 /// The least height for curves, in sizes of the text.
@@ -86,7 +88,9 @@ impl Plot<'_> {
         self.slo(sheet);
         let chart = self.layout.chart;
         chart.curves.iter().for_each(|curve| self.line(sheet, curve));
-        chart.curves.iter().for_each(|curve| self.bars(sheet, curve));
+        for (place, curve) in chart.curves.iter().enumerate() {
+            self.bars(sheet, curve, aside(place, chart.curves.len()));
+        }
         chart.curves.iter().for_each(|curve| self.marks(sheet, curve));
         chart.paper.iter().for_each(|paper| self.stated(sheet, paper));
     }
@@ -242,13 +246,14 @@ impl Plot<'_> {
         (enters < leaves).then(|| [at(enters), at(leaves)])
     }
 
-    /// The intervals of the points whose load is kept up. Where a backlog grows, an interval says only how
-    /// long the run was.
-    fn bars(&self, sheet: &mut Sheet, curve: &Curve) {
+    /// The intervals of the points whose load is kept up, this far right of their points. Where a backlog
+    /// grows, an interval says only how long the run was.
+    fn bars(&self, sheet: &mut Sheet, curve: &Curve, aside: f64) {
         let ChartFrame { top, bottom, .. } = self.frame;
         let mut outline = Outline::default();
         for dot in curve.dots.iter().filter(|dot| dot.holds && dot.of.has_interval()) {
             let (x, y) = self.place(dot);
+            let x = x + aside;
             let low = self.y.px(dot.of.low).min(bottom);
             let high = if dot.of.open_above { top } else { self.y.px(dot.of.high).max(top) };
             if y < top || y > bottom || low - high < 0.3 {
@@ -304,6 +309,13 @@ impl Plot<'_> {
             }
         }
     }
+}
+
+/// How far right of its points a curve's bars stand, so that those of other curves can be told from them.
+fn aside(place: usize, curves: usize) -> f64 {
+    let between = (curves - 1) as f64;
+    let step = APART.min(2.0 * MARK / between.max(1.0));
+    (place as f64 - between / 2.0) * step
 }
 
 /// Parts of a curve as one outline, so that dashes go on over its points.

@@ -211,6 +211,7 @@ fn nothing_is_lost_and_nothing_runs_twice_on_a_server_whatever_its_packets_meet(
     both.let_go.store(true, Ordering::Release);
     // Each service has at least two lanes, so attempts of one task meet tokens of different lanes.
     let server = Server::start(&rack, "s", &both, |options| options.cores = 4);
+    rack.until_served();
     let client = rack.client("c");
     for round in 0..4_u32 {
         let submit = |i: u32| {
@@ -237,6 +238,7 @@ fn tasks_of_a_server_that_dies_are_answered_by_another_and_outlive_the_switch() 
     both.let_go.store(true, Ordering::Release);
     let first = Server::start(&rack, "first", &both, |_| {});
     let second = Server::start(&rack, "second", &both, |_| {});
+    rack.until_served();
     let client = rack.client("c");
     let submit = |i: u32| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
     let pending: Vec<PendingTask> = (0..400).map(submit).collect();
@@ -260,6 +262,7 @@ fn dilated_cores_share_a_thread_and_serve_as_many_tasks_at_once_as_there_are() {
         options.cores = 16;
         options.worker.dilation = 100;
     });
+    rack.until_served();
     let client = rack.client("c");
     let submit = |i: u32| client.submit(OTHER, &i.to_be_bytes(), DEADLINE).expect("it fits");
     let pending: Vec<PendingTask> = (0..64).map(submit).collect();
@@ -319,6 +322,7 @@ fn a_slice_with_a_core_of_its_own_is_served_though_others_never_pause() {
         let server = Server::start(&rack, "s", &both, |options| {
             (options.cores, options.assignment) = (4, assignment);
         });
+        rack.until_served();
         let client = rack.client("c");
         let submit =
             |task_type, i: u32| client.submit(task_type, &i.to_be_bytes(), DEADLINE).expect("it fits");

@@ -101,6 +101,7 @@ fn many_tasks_end_at_one_queue_each_with_its_tag() {
     let faults = "loss=0.02,dup=0.02,reorder=0.05,delay=1ms".parse().expect("well written");
     let rack = Rack::with(faults, &[ECHO], 1_000);
     let _worker = rack.worker("w", Echo::default());
+    rack.until_served();
     let clients = [rack.client("a"), rack.client("b")];
     let queue = CompletionQueue::new();
     let bytes = |tag: u64| tag.to_be_bytes().repeat(1 + tag as usize % 300);
@@ -139,6 +140,7 @@ fn nothing_is_lost_and_nothing_runs_twice_under_faults_on_every_socket() {
     let rack = Rack::with(faults, &[ECHO], 1_000);
     let echo = Echo::default();
     let _workers = [rack.worker("a", echo.clone()), rack.worker("b", echo.clone())];
+    rack.until_served();
     let client = rack.client("c");
     // Repeats may wait too, up to three for each task. With more tasks at once, a machine that stands still
     // for a while would refuse some, and a refused task that also has an unanswered attempt ends as
@@ -202,6 +204,7 @@ fn one_worker_runs_each_task_once_however_often_it_is_repeated() {
     let rack = Rack::with(faults, &[ECHO], 1_000);
     let echo = Echo::default();
     let worker = rack.worker("w", echo.clone());
+    rack.until_served();
     let client = rack.client("c");
     let submit = |i: u32| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
     let pending: Vec<PendingTask> = (0..300).map(submit).collect();
@@ -412,6 +415,7 @@ fn a_worker_whose_service_says_what_is_left_asks_for_the_next_task_before_it_end
         let rack = Rack::start();
         let worker = rack
             .worker_with("w", Completion { holds }, |options| (options.quota, options.early) = (1, early));
+        rack.until_served();
         let client = rack.client("c");
         let submit = |_| client.submit(ECHO, b"x", DEADLINE).expect("it fits");
         let pending: Vec<PendingTask> = (0..40).map(submit).collect();

@@ -92,6 +92,7 @@ fn no_task_is_refused_for_the_room_that_repeats_of_others_take() {
         let rack = Rack::of_room(faults, Choice::parse(policy).expect("it is known"), 400);
         let echo = Echo { takes: Duration::from_millis(1), ..Echo::default() };
         let _workers = ["a", "b", "c"].map(|name| rack.worker(name, echo.clone()));
+        rack.until_served();
         let client = rack.client("c");
         all_come_back(submit(&client, 0..900, small_task));
         let tasks = client.close().expect("no error").tasks;
@@ -119,6 +120,7 @@ fn a_worker_of_draconis_fetches_long_tasks_from_their_client_and_one_of_a_server
 fn a_server_takes_and_sends_one_datagram_a_system_call() {
     let rack = rack("server:1", "loss=0");
     let _worker = rack.worker("w", Echo::default());
+    rack.until_served();
     let client = rack.client("c");
     all_come_back(submit(&client, 0..200, task));
     until("a batch for each datagram", || rack.counted("batches") >= rack.counted("received"));
