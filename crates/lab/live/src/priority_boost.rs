@@ -6,6 +6,8 @@ use std::fs;
 const SESSION: &str = "/proc/self/autogroup";
 /// The highest priority.
 const MOST: i32 = -20;
+/// The priority of a session that nobody changed.
+const USUAL: &str = "0";
 
 /// A requested priority boost, whether granted or not; dropping it restores the old priority.
 pub(super) struct PriorityBoost {
@@ -18,7 +20,7 @@ impl PriorityBoost {
         // Without the privilege the rack runs anyway and may be late; its lateness is measured.
         rustix::process::setpriority_process(None, MOST).ok();
         let before = fs::read_to_string(SESSION).ok();
-        let before = before.and_then(|text| text.trim().rsplit(' ').next().map(str::to_owned));
+        let before = before.and_then(|text| restored(&text));
         fs::write(SESSION, MOST.to_string()).ok();
         Self { before }
     }
@@ -28,6 +30,25 @@ impl Drop for PriorityBoost {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             fs::write(SESSION, before).ok();
+        }
+    }
+}
+
+/// What a session goes back to, from the kernel's text such as `/autogroup-7 nice 0`. The highest priority is
+/// that of a measurement beside this one, or of one that was killed: it must not stay.
+fn restored(text: &str) -> Option<String> {
+    let before = text.trim().rsplit(' ').next()?;
+    Some(if before == MOST.to_string() { USUAL } else { before }.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_keeps_its_own_priority_and_not_that_of_a_measurement() {
+        for (found, restores) in [("0", "0"), ("5", "5"), ("-3", "-3"), ("-20", "0")] {
+            assert_eq!(restored(&format!("/autogroup-7 nice {found}\n")).as_deref(), Some(restores));
         }
     }
 }

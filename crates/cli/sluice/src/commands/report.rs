@@ -79,7 +79,14 @@ fn texts(given: &[String], study: &StudyOutcome) -> Outcome<Vec<(String, String)
         }
         Ok((label.to_owned(), text.to_owned()))
     };
-    given.iter().map(meant).collect()
+    let texts: Vec<(String, String)> = given.iter().map(meant).collect::<Outcome<_>>()?;
+    for (place, (label, _)) in texts.iter().enumerate() {
+        if texts[..place].iter().any(|(before, _)| before == label) {
+            let why = format!("--label {label}=: this series has two texts; give it one");
+            return Err(Failure::bad_input(why));
+        }
+    }
+    Ok(texts)
 }
 
 /// Writes one figure or all, or names them.

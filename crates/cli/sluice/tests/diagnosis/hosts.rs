@@ -57,7 +57,8 @@ fn a_worker_that_is_slower_than_its_peers_is_told_with_figures() {
         std::thread::sleep(Duration::from_millis(200));
     });
     assert_eq!(told["subject"]["name"], "w-2", "{told}");
-    assert!(told["what"].as_str().is_some_and(|what| what.contains("its 2 peers")), "{told}");
+    // A peer that has had few tasks so far is not counted yet.
+    assert!(told["what"].as_str().is_some_and(|what| what.contains(" is worse than its ")), "{told}");
     assert!(told["why"].as_str().is_some_and(|why| why.contains(" against ")), "{told}");
 }
 

@@ -317,6 +317,11 @@ fn a_figure_that_cannot_be_made_is_refused_in_one_line() {
         (&folder, &["p99", "--label", "rain:9=Rain"], "write SERIES=TEXT; the series of this study are"),
         (&folder, &["p99", "--label", "rain:2"], "--label rain:2: write SERIES=TEXT"),
         (&folder, &["p99", "--label", "rain:2= "], "a label is a line of text, such as rain:2=Rain"),
+        (
+            &folder,
+            &["p99", "--label", "rain:2=A", "--label", "central=B", "--label", "rain:2=C"],
+            "--label rain:2=: this series has two texts",
+        ),
         (&folder, &["p99", "--size", "3"], "write a width and its unit, such as 3.3in"),
         (&folder, &["p99", "--size", "-3in"], "figures are 1.5 to 40"),
         (&folder, &["p99", "--size", "1.6inx1in"], "no room for its curves or cells"),

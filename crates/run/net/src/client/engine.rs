@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use sluice_control::ClientHello;
@@ -17,7 +16,7 @@ use super::joining::Joining;
 use super::metrics::ClientMeter;
 use super::outcome::{EndedTask, Outcome, RefusedWhy};
 use super::queue::CompletionQueue;
-use super::shared::{ClientReport, ClientShared, Command, Task};
+use super::shared::{ClientReport, ClientShared, Command, OverOnDrop, Task};
 use super::submit_gate::{LANES, lane};
 use super::traces::ClientTraces;
 use crate::NetError;
@@ -113,13 +112,13 @@ impl Engine {
 
     /// Runs until the client is closed or the socket fails.
     pub(super) fn run(mut self) -> Result<ClientReport, NetError> {
+        let over = OverOnDrop(Arc::clone(&self.shared));
         let worked = self.work();
         self.shared.room.close();
         self.client.tick(Nanos(u64::MAX), &self.settings, &mut self.actions);
         self.perform(Nanos(0), &[]);
         self.publish();
-        self.shared.over.store(true, Ordering::SeqCst);
-        self.shared.drain();
+        drop(over);
         worked.and_then(|()| self.leave()).map(|()| self.report())
     }
 

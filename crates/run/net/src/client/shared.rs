@@ -1,7 +1,7 @@
 //! State shared by the application's threads and the packet thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_queue::ArrayQueue;
 use sluice_host::client::ClientStats;
@@ -91,6 +91,18 @@ impl ClientShared {
     }
 }
 
+/// Says at its end that the packet thread reads no more commands, also if the thread panics: whoever waits
+/// for room is answered, and tasks that were not read end as never sent.
+pub(super) struct OverOnDrop(pub(super) Arc<ClientShared>);
+
+impl Drop for OverOnDrop {
+    fn drop(&mut self) {
+        self.0.room.close();
+        self.0.over.store(true, Ordering::SeqCst);
+        self.0.drain();
+    }
+}
+
 /// A request of the application's threads to the packet thread.
 pub(super) enum Command {
     Task(Task),
@@ -126,4 +138,42 @@ pub struct ClientReport {
     /// descriptor.
     pub unreadable: u64,
     pub socket: SocketCounts,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::client::submit_gate::GateAnswer;
+    use crate::client::{Outcome, PendingTask, RefusedWhy};
+    use crate::udp::{ReadySet, Waiting};
+
+    fn task() -> (Command, PendingTask) {
+        let (completion, pending) = Completion::pending();
+        let (bytes, retry) = (Vec::new(), true);
+        let (submitted, deadline) = (Nanos(0), Nanos(u64::MAX));
+        let spec = TaskSpec::from(TaskType(0));
+        (Command::Task(Task { spec, bytes, submitted, deadline, begin_by: None, retry, completion }), pending)
+    }
+
+    #[test]
+    fn a_packet_thread_that_panics_leaves_nobody_waiting() {
+        let ready = ReadySet::new(Waiting::Block).expect("a file descriptor");
+        let shared = Arc::new(ClientShared::new(ready.waker()));
+        let (command, before) = task();
+        shared.command(command);
+        let over = OverOnDrop(Arc::clone(&shared));
+        let panicked = thread::spawn(move || {
+            let _over = over;
+            panic!("as a defect would");
+        });
+        panicked.join().expect_err("it panicked");
+        let (command, after) = task();
+        shared.command(command);
+        for pending in [before, after] {
+            assert_eq!(pending.wait().outcome, Outcome::Refused(RefusedWhy::NeverSent));
+        }
+        assert_eq!(shared.room.take(0), GateAnswer::Closed);
+    }
 }
