@@ -56,7 +56,7 @@ workers = 2
 
 
 def short(
-    engine: str = "threads",
+    engine: Optional[str] = None,
     out: Optional[Path] = None,
     loads: str = LOADS,
     tasks: int = 4_000,

@@ -14,7 +14,7 @@ import pytest
 import sluice
 import sluice._ray
 from labs import POLICIES, command, of_one_commit, program, short
-from racks import wait_until
+from racks import PATIENCE_S, wait_until
 
 pytest.importorskip("ray", reason="Ray is not installed: scripts/test-python --ray installs it")
 #: How many tasks a run takes that is still going on when a test looks.
@@ -117,6 +117,40 @@ def test_a_workers_other_file_is_noticed(cluster: str, tmp_path: Path, monkeypat
     monkeypatch.setattr(sluice._ray, "_Asked", other)
     with pytest.raises(sluice.BadInput, match="a file that the study names .* is another one there: put the same"):
         sluice.sweep("rain:2", "trace:tasks.csv", engine="ray", **asked)
+
+
+def test_a_notebook_runs_on_ray_as_it_is(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbformat: Any = pytest.importorskip("nbformat")
+    nbclient: Any = pytest.importorskip("nbclient")
+    pytest.importorskip("pandas")
+    monkeypatch.setenv("SLUICE_ENGINE", "ray")
+    monkeypatch.setenv("RAY_ADDRESS", cluster)
+    monkeypatch.setenv("SLUICE_REPLICATIONS", "2")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    notebook = Path(__file__).resolve().parents[1] / "notebooks" / "first-curve.ipynb"
+    book = nbformat.read(notebook, as_version=4)
+    seen: Set[int] = set()
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.01):
+            seen.update(workers())
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        nbclient.NotebookClient(book, timeout=PATIENCE_S, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    finally:
+        over.set()
+        looking.join()
+    assert seen, "Ray's workers ran its replications"
+
+
+def test_an_engine_that_the_environment_misspells_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_ENGINE", "dask")
+    with pytest.raises(sluice.BadInput, match="^SLUICE_ENGINE='dask' is not known: give 'threads' or 'ray'$"):
+        short()
+    assert json.loads(short(engine="threads").json())["complete"], "what a call asks for goes first"
 
 
 def test_an_unreachable_ray_is_one_line() -> None:

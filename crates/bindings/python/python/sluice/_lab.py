@@ -205,7 +205,7 @@ def sweep(
     out: Optional[_Path] = None,
     fresh: bool = False,
     progress: Union[Told, bool, None] = None,
-    engine: str = "threads",
+    engine: Optional[str] = None,
 ) -> Study:
     """Simulates several policies under several loads, each on the same tasks.
 
@@ -222,7 +222,8 @@ def sweep(
     :param fresh: whether to run all of it anew, instead of going on from what is in ``out``.
     :param progress: a function that is called with a :class:`Progress` now and then; ``False`` for nothing;
         by default a line in the notebook, or on a terminal.
-    :param engine: ``"threads"`` for this process, ``"ray"`` for the cluster of Ray.
+    :param engine: ``"threads"`` for this process, ``"ray"`` for the cluster of Ray; by default that of the
+        environment's ``SLUICE_ENGINE``, else threads.
     :raises BadInput: something makes no sense; the line is the command's.
     :raises StudyFailed: the study ended early.
     """
@@ -279,7 +280,7 @@ def throughput(
     out: Optional[_Path] = None,
     fresh: bool = False,
     progress: Union[Told, bool, None] = None,
-    engine: str = "threads",
+    engine: Optional[str] = None,
 ) -> Study:
     """Finds the highest rate at which policies keep a limit (:meth:`Study.searches`).
 
@@ -302,7 +303,7 @@ def reproduce(
     out: Optional[_Path] = None,
     fresh: bool = False,
     progress: Union[Told, bool, None] = None,
-    engine: str = "threads",
+    engine: Optional[str] = None,
 ) -> Study:
     """Runs a paper's figure, or a plan of your own, and holds it against the paper's numbers
     (:meth:`Study.statements`).
@@ -384,9 +385,11 @@ def _text(value: Any) -> str:
 
 
 def _run(words: List[str], given: Dict[str, Any]) -> Study:
-    out, engine = given["out"], given["engine"]
+    out = given["out"]
+    engine = given["engine"] or os.environ.get("SLUICE_ENGINE") or "threads"
     if engine not in ("threads", "ray"):
-        raise BadInput(f"engine {engine!r} is not known: give 'threads' or 'ray'")
+        asked = "engine " if given["engine"] else "SLUICE_ENGINE="
+        raise BadInput(f"{asked}{engine!r} is not known: give 'threads' or 'ray'")
     if given["threads"] is not None and given["threads"] < 1:
         raise BadInput(f"{given['threads']} threads are none: give at least 1")
     core = StudyCore(words, build=build(), out=out, fresh=given["fresh"], threads=given["threads"])
