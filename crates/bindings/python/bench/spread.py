@@ -39,7 +39,8 @@ import sys
 import sluice
 first, last, tasks = map(int, sys.argv[1:])
 for seed in range(first, last):
-    sluice.sweep("rain:2", loads=0.5, tasks=tasks, replications=1, seed=seed, threads=1, progress=False)
+    run = {"tasks": tasks, "replications": 1, "seed": seed, "threads": 1, "engine": "threads"}
+    sluice.sweep("rain:2", loads=0.5, progress=False, **run)
 """
 
 
@@ -50,11 +51,17 @@ def timed(work: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
+def on_this_thread(tasks: int) -> None:
+    """One point."""
+    here: Dict[str, Any] = {"replications": 1, "threads": 1, "engine": "threads"}
+    sluice.sweep(POLICY, loads=LOAD, tasks=tasks, progress=False, **here)
+
+
 def tasks_of_a_point() -> int:
     """How many tasks take as long as a point shall."""
     tasks = 20_000
     while True:
-        took = timed(lambda: sluice.sweep(POLICY, loads=LOAD, tasks=tasks, replications=1, threads=1, progress=False))
+        took = timed(lambda: on_this_thread(tasks))
         if took >= min(0.5, POINT_S):
             return max(1, int(tasks * POINT_S / took))
         tasks *= 4

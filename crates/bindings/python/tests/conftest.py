@@ -1,5 +1,6 @@
 """What tests share: a rack without faults, and a client of it."""
 
+import os
 import signal
 from pathlib import Path
 from typing import Any, Iterator, List
@@ -11,6 +12,8 @@ from racks import PLAN, Gate, Rack, wait_until
 
 # Whoever runs the tests in the background of a shell ignores Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Tests name the engine that they mean.
+os.environ.pop("SLUICE_ENGINE", None)
 
 
 @pytest.fixture(scope="session")

@@ -182,5 +182,5 @@ except sluice.StudyFailed as why:
     print(why)
 """
     out, said = program(text).communicate(timeout=120)
-    assert out == "engine='ray' needs Ray, which is not installed: pip install ray\n", said
+    assert out == "the engine ray needs Ray, which is not installed: pip install ray\n", said
     assert json.loads(short().json())["complete"]

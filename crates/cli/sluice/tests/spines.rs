@@ -76,7 +76,7 @@ fn a_spine_that_is_killed_loses_no_task() {
     }
 }
 
-/// The plan with two workers in each rack. One worker dies after the second leaf has returned.
+/// The plan with four workers in both racks. One of them dies after the second leaf has returned.
 fn and_a_worker_dies(plan: &str) -> String {
     let event = "[[event]]\nat = \"4s\"\nkill = \"worker w-1\"\nreturn_after = \"500ms\"\n";
     plan.replace("count = 2\nslice", "count = 4\nslice") + event
@@ -89,7 +89,7 @@ fn killed(result: &Value) -> Vec<&str> {
 }
 
 /// Tasks wait in the leaf that dies, and meanwhile in the other one: workers have one token each. Three of a
-/// rack's four workers are busy on average while one rack does all, so the dead leaf's rack is asked too.
+/// rack's four workers are busy on average while one rack does all, so the spine sends to the dead leaf, too.
 #[test]
 fn a_leaf_of_rain_and_a_worker_that_are_killed_below_a_live_spine_lose_no_task() {
     let folder = tempfile::tempdir().expect("a folder");

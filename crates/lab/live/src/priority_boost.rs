@@ -9,7 +9,9 @@ const MOST: i32 = -20;
 /// The priority of a session that nobody changed.
 const USUAL: &str = "0";
 
-/// A requested priority boost, whether granted or not; dropping it restores the old priority.
+/// A requested priority boost, whether granted or not. Dropping it restores the session's old priority, or
+/// the usual one if it was the highest already. So of two measurements in one session the first to end takes
+/// the boost of the session from the other.
 pub(super) struct PriorityBoost {
     before: Option<String>,
 }

@@ -31,9 +31,12 @@ pub(crate) fn timelines(html: &mut Html, panel: &Panel) {
         return;
     }
     html.leaf("h3", "Depths over time, first replication");
-    let names = &adaptive[0].0.slice_names[..];
-    let is_common = adaptive.iter().all(|(series, _)| series.slice_names == names);
-    legend(html, if is_common { names } else { &[] });
+    let mut named =
+        adaptive.iter().map(|(series, _)| &series.slice_names[..]).filter(|names| !names.is_empty());
+    let names = named.next().unwrap_or_default();
+    // Further slices share the second one's colour.
+    let is_one_each = names.len() <= 2 && named.all(|other| other == names);
+    legend(html, if is_one_each { names } else { &[] });
     for (series, point) in adaptive.iter().rev().take(PICTURES_MAX).rev() {
         let rate = show::rate(point.offered_per_s);
         figure(html, &format!("{} at {rate}", series.label), &point.depths);

@@ -335,6 +335,11 @@ fn slices_have_the_names_of_their_types_where_the_study_knows_them() {
         ["slice get", "slice scan+put"].iter().all(|name| says.iter().any(|said| said == name)),
         "{says:?}"
     );
+    study.panels[0].series[1].slice_names[1] = ["scan"; 30].join("+");
+    let (svg, _) = drawn(&study, &request(depths), "long");
+    let ends = texts(&svg).into_iter().map(|text| text.ends[1]).fold(0.0, f64::max);
+    assert!(ends <= 3.3 * 72.0, "a long name has several lines: {ends}");
+    study.panels[0].series[1].slice_names[1] = "scan+put".to_owned();
     let page = sluice_report::page(&study);
     assert!(page.contains("slice get") && page.contains("slice scan+put"), "the page names them, too");
 }

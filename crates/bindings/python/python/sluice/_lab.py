@@ -386,10 +386,11 @@ def _text(value: Any) -> str:
 
 def _run(words: List[str], given: Dict[str, Any]) -> Study:
     out = given["out"]
-    engine = given["engine"] or os.environ.get("SLUICE_ENGINE") or "threads"
+    asked, of_environment = given["engine"], os.environ.get("SLUICE_ENGINE") or "threads"
+    engine = of_environment if asked is None else asked
     if engine not in ("threads", "ray"):
-        asked = "engine " if given["engine"] else "SLUICE_ENGINE="
-        raise BadInput(f"{asked}{engine!r} is not known: give 'threads' or 'ray'")
+        where = "SLUICE_ENGINE=" if asked is None else "engine "
+        raise BadInput(f"{where}{engine!r} is not known: give 'threads' or 'ray'")
     if given["threads"] is not None and given["threads"] < 1:
         raise BadInput(f"{given['threads']} threads are none: give at least 1")
     core = StudyCore(words, build=build(), out=out, fresh=given["fresh"], threads=given["threads"])

@@ -175,7 +175,7 @@ def _connected() -> Any:
     try:
         ray = importlib.import_module("ray")
     except ImportError:
-        raise StudyFailed("engine='ray' needs Ray, which is not installed: pip install ray") from None
+        raise StudyFailed("the engine ray needs Ray, which is not installed: pip install ray") from None
     if ray.is_initialized():
         return ray
     address = os.environ.get("RAY_ADDRESS", "")

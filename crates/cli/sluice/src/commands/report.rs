@@ -82,7 +82,7 @@ fn texts(given: &[String], study: &StudyOutcome) -> Outcome<Vec<(String, String)
     let texts: Vec<(String, String)> = given.iter().map(meant).collect::<Outcome<_>>()?;
     for (place, (label, _)) in texts.iter().enumerate() {
         if texts[..place].iter().any(|(before, _)| before == label) {
-            let why = format!("--label {label}=: this series has two texts; give it one");
+            let why = format!("--label {label}=: this series has more than one text; give it one");
             return Err(Failure::bad_input(why));
         }
     }

@@ -320,7 +320,7 @@ fn a_figure_that_cannot_be_made_is_refused_in_one_line() {
         (
             &folder,
             &["p99", "--label", "rain:2=A", "--label", "central=B", "--label", "rain:2=C"],
-            "--label rain:2=: this series has two texts",
+            "--label rain:2=: this series has more than one text",
         ),
         (&folder, &["p99", "--size", "3"], "write a width and its unit, such as 3.3in"),
         (&folder, &["p99", "--size", "-3in"], "figures are 1.5 to 40"),

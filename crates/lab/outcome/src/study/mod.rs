@@ -140,8 +140,8 @@ pub struct Series {
     pub label: String,
     /// How the workers are divided among types, such as `14 + 18`; `None` if all types share all workers.
     pub slices: Option<String>,
-    /// The types of each slice, in the order of the slices: `get`, or `get+scan` for types that share one.
-    /// Empty if all types share all workers; studies of earlier versions have none.
+    /// The task classes of each slice, in the order of the slices: `get`, or `get+scan` for classes that
+    /// share one. Empty if all share all workers, in live series, and in studies of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slice_names: Vec<String>,
     /// Whether the numbers are simulated or measured.

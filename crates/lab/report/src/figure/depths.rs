@@ -99,7 +99,7 @@ pub(super) fn drawn(
     let notes = page.note_lines(small, inside);
     let legend = SlicesLegend::of(run, page, text, inside);
     // Above the strips: the caption and the legend; below: the axis' numbers, its name and the notes.
-    let above = RIM + (caption.len() + legend.rows()) as f64 * LINE_HEIGHT * text;
+    let above = RIM + (caption.len() + legend.lines()) as f64 * LINE_HEIGHT * text;
     let below = 2.9 * text + notes.len() as f64 * LINE_HEIGHT * small + RIM;
     let count = strips.len() as f64;
     let least = above + count * (TITLE + LEAST_HEIGHT) * text + below;
@@ -133,8 +133,8 @@ fn axis(strip: &DepthStrip, bottom: f64, top: f64) -> Axis {
 
 /// A line for each slice, if there are several.
 struct SlicesLegend {
-    /// The slices with their names.
-    slices: Vec<(u32, String)>,
+    /// The slices with their names, in lines.
+    slices: Vec<(u32, Vec<String>)>,
     columns: usize,
     column: f64,
     text: f64,
@@ -143,28 +143,42 @@ struct SlicesLegend {
 impl SlicesLegend {
     fn of(run: &DepthsRun<'_>, page: &FigurePage<'_>, text: f64, width: f64) -> Self {
         let slices = if run.shown.slices.len() > 1 { &run.shown.slices[..] } else { &[] };
-        let slices: Vec<_> = slices.iter().map(|slice| (*slice, run.slice_name(*slice))).collect();
-        let widest = slices.iter().map(|(_, name)| page.typeface.width(name, text));
-        let column = (SWATCH + SPACE + BETWEEN) * text + widest.fold(0.0, f64::max);
+        let before = (SWATCH + SPACE) * text;
+        let lines = |slice: u32| wrapped(&run.slice_name(slice), page.typeface, text, width - before);
+        let slices: Vec<_> = slices.iter().map(|slice| (*slice, lines(*slice))).collect();
+        let widest = slices.iter().flat_map(|(_, lines)| lines).map(|line| page.typeface.width(line, text));
+        let column = before + BETWEEN * text + widest.fold(0.0, f64::max);
         let columns = (((width + BETWEEN * text) / column) as usize).max(1);
         Self { slices, columns, column, text }
     }
 
-    fn rows(&self) -> usize {
-        self.slices.len().div_ceil(self.columns)
+    /// How many lines all names need.
+    fn lines(&self) -> usize {
+        self.slices.chunks(self.columns).map(lines_of).sum()
     }
 
     fn draw(&self, sheet: &mut Sheet, bottom: f64) {
-        for (place, (slice, name)) in self.slices.iter().enumerate() {
-            let (row, column) = (place / self.columns, place % self.columns);
-            let x = RIM + column as f64 * self.column;
-            let line = bottom - (self.rows() as f64 - row as f64 - 0.5) * LINE_HEIGHT * self.text;
-            let end = x + SWATCH * self.text;
-            sheet.stroke(Outline::line([(x, line), (end, line)]), pen(*slice));
-            let at = (end + SPACE * self.text, line + 0.35 * self.text);
-            sheet.write(name.clone(), at, self.text, Anchor::Start);
+        let high = LINE_HEIGHT * self.text;
+        let mut top = bottom - self.lines() as f64 * high;
+        for row in self.slices.chunks(self.columns) {
+            for (column, (slice, name)) in row.iter().enumerate() {
+                let x = RIM + column as f64 * self.column;
+                let end = x + SWATCH * self.text;
+                let middle = top + high / 2.0;
+                sheet.stroke(Outline::line([(x, middle), (end, middle)]), pen(*slice));
+                for (place, line) in name.iter().enumerate() {
+                    let at = (end + SPACE * self.text, middle + place as f64 * high + 0.35 * self.text);
+                    sheet.write(line.clone(), at, self.text, Anchor::Start);
+                }
+            }
+            top += lines_of(row) as f64 * high;
         }
     }
+}
+
+/// How many lines the names of a row need.
+fn lines_of(row: &[(u32, Vec<String>)]) -> usize {
+    row.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0)
 }
 
 struct DepthsDrawing<'d> {

@@ -20,7 +20,8 @@ const EDGE: f64 = 0.6;
 const GRID: f64 = 0.4;
 /// Half of a bar's cap.
 const CAP: f64 = 1.5;
-/// How far from each other the bars of several curves stand at one load; a bar never leaves its marker.
+/// How far from each other the bars of a few curves stand at one load. Those of many stand closer: a bar
+/// never leaves its marker.
 const APART: f64 = 1.2;
 /// The height of the curves as a share of their width, if no height is given.
 const HIGH: f64 = 0.58;
@@ -88,8 +89,14 @@ impl Plot<'_> {
         self.slo(sheet);
         let chart = self.layout.chart;
         chart.curves.iter().for_each(|curve| self.line(sheet, curve));
-        for (place, curve) in chart.curves.iter().enumerate() {
-            self.bars(sheet, curve, aside(place, chart.curves.len()));
+        let barred = chart.curves.iter().filter(|curve| curve.dots.iter().any(has_bar));
+        let (marked, unmarked): (Vec<&Curve>, Vec<&Curve>) =
+            barred.partition(|curve| curve.style != Style::LineOnly);
+        for curve in unmarked {
+            self.bars(sheet, curve, 0.0);
+        }
+        for (place, curve) in marked.iter().enumerate() {
+            self.bars(sheet, curve, aside(place, marked.len()));
         }
         chart.curves.iter().for_each(|curve| self.marks(sheet, curve));
         chart.paper.iter().for_each(|paper| self.stated(sheet, paper));
@@ -251,7 +258,7 @@ impl Plot<'_> {
     fn bars(&self, sheet: &mut Sheet, curve: &Curve, aside: f64) {
         let ChartFrame { top, bottom, .. } = self.frame;
         let mut outline = Outline::default();
-        for dot in curve.dots.iter().filter(|dot| dot.holds && dot.of.has_interval()) {
+        for dot in curve.dots.iter().filter(|dot| has_bar(dot)) {
             let (x, y) = self.place(dot);
             let x = x + aside;
             let low = self.y.px(dot.of.low).min(bottom);
@@ -309,6 +316,10 @@ impl Plot<'_> {
             }
         }
     }
+}
+
+fn has_bar(dot: &Dot) -> bool {
+    dot.holds && dot.of.has_interval()
 }
 
 /// How far right of its points a curve's bars stand, so that those of other curves can be told from them.

@@ -15,7 +15,7 @@ use super::ended::Completion;
 use super::joining::Joining;
 use super::metrics::ClientMeter;
 use super::outcome::{EndedTask, Outcome, RefusedWhy};
-use super::queue::CompletionQueue;
+use super::queue::Bells;
 use super::shared::{ClientReport, ClientShared, Command, OverOnDrop, Task};
 use super::submit_gate::{LANES, lane};
 use super::traces::ClientTraces;
@@ -345,7 +345,7 @@ impl Engine {
         }
         if std::mem::take(&mut self.effects.ended) {
             self.unstick();
-            self.effects.bells.drain(..).for_each(|queue| queue.ring());
+            self.effects.bells.ring();
         }
     }
 
@@ -409,8 +409,7 @@ struct Effects {
     unreadable: u64,
     renew: bool,
     ended: bool,
-    /// The queues to which outcomes went, and which are to be rung.
-    bells: Vec<CompletionQueue>,
+    bells: Bells,
     /// Tasks that are about to leave in one packet.
     bundle: Bundle,
     meter: ClientMeter,
@@ -430,7 +429,7 @@ impl Effects {
             unreadable: 0,
             renew: false,
             ended: false,
-            bells: Vec::new(),
+            bells: Bells::default(),
             bundle: Bundle::new(1),
             meter: ClientMeter::new(None),
             traces: ClientTraces::default(),
@@ -486,8 +485,7 @@ impl Effects {
                     }
                     self.traces.ended(task, attempts, &outcome, (submitted, at));
                     let task = sent.then_some(task);
-                    let rings = completion.tell(EndedTask { task, attempts, at, outcome });
-                    self.bells.extend(rings.filter(|queue| !self.bells.iter().any(|bell| bell.is(queue))));
+                    self.bells.add(completion.tell(EndedTask { task, attempts, at, outcome }));
                 }
                 Action::Parts { need, payload } => {
                     for (part, body) in

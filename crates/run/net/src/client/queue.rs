@@ -198,6 +198,27 @@ impl Wake for Ends {
     }
 }
 
+/// The queues to which outcomes went, and which are to be rung, each once. They are rung at the latest when
+/// this is dropped, also by a thread that panics.
+#[derive(Default)]
+pub(super) struct Bells(Vec<CompletionQueue>);
+
+impl Bells {
+    pub(super) fn add(&mut self, queue: Option<CompletionQueue>) {
+        self.0.extend(queue.filter(|queue| !self.0.iter().any(|bell| bell.is(queue))));
+    }
+
+    pub(super) fn ring(&mut self) {
+        self.0.drain(..).for_each(|queue| queue.ring());
+    }
+}
+
+impl Drop for Bells {
+    fn drop(&mut self) {
+        self.ring();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsRawFd;
@@ -250,6 +271,18 @@ mod tests {
         assert!(can_be_read(&queue));
         let fd = |queue: &CompletionQueue| queue.fd().expect("a descriptor").as_raw_fd();
         assert_eq!(fd(&queue), fd(&queue.clone()));
+    }
+
+    #[test]
+    fn queues_that_were_not_rung_are_when_their_bells_are_dropped() {
+        let queue = CompletionQueue::new();
+        assert!(!can_be_read(&queue));
+        let mut bells = Bells::default();
+        queue.put(completed(7));
+        bells.add(Some(queue.clone()));
+        assert!(!can_be_read(&queue));
+        drop(bells);
+        assert!(can_be_read(&queue));
     }
 
     #[test]

@@ -145,6 +145,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::client::queue::CompletionQueue;
     use crate::client::submit_gate::GateAnswer;
     use crate::client::{Outcome, PendingTask, RefusedWhy};
     use crate::udp::{ReadySet, Waiting};
@@ -158,17 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_thread_that_panics_leaves_nobody_waiting() {
+    fn a_guard_in_a_thread_that_panics_leaves_nobody_waiting() {
         let ready = ReadySet::new(Waiting::Block).expect("a file descriptor");
         let shared = Arc::new(ClientShared::new(ready.waker()));
         let (command, before) = task();
         shared.command(command);
+        while shared.room.take(0) == GateAnswer::Taken {}
+        let queue = CompletionQueue::new();
+        assert_eq!(shared.room.take_or_sleep(0, &queue.waker()), GateAnswer::Full);
         let over = OverOnDrop(Arc::clone(&shared));
         let panicked = thread::spawn(move || {
             let _over = over;
             panic!("as a defect would");
         });
         panicked.join().expect_err("it panicked");
+        assert_eq!(queue.wait(&mut Vec::new(), 1, None), 0, "who waited for room was woken");
         let (command, after) = task();
         shared.command(command);
         for pending in [before, after] {

@@ -187,8 +187,8 @@ impl Rack {
         until("its workers", || person.status().slices[0].workers == workers);
     }
 
-    /// Waits until each slice has a worker. A burst that comes before them is refused in the end: tasks of
-    /// one client have few repeats in common.
+    /// Waits until each slice has a worker. Most of a burst that comes before them is refused: all tasks of a
+    /// client share one small budget of repeats.
     pub(crate) fn until_served(&self) {
         let person = Person::of(self);
         until("a worker for each slice", || person.status().slices.iter().all(|slice| slice.workers > 0));

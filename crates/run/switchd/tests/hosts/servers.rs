@@ -155,10 +155,8 @@ fn large_tasks_that_wait_are_copied_from_the_memory_that_they_were_written_into(
     (0..3).for_each(|_| check(&client, submit(&client, 0..400)));
     let reports = workers.map(Running::drain);
     let copied: u64 = reports.iter().map(|report: &WorkerReport| report.copied).sum();
-    assert!(
-        copied > 200,
-        "{copied} copied of 1,200, though a server's thread misses what waits while it pauses"
-    );
+    // A server's thread that does not run for a while misses all that waits.
+    assert!(copied > 200 && reports.iter().all(|report| report.copied > 0), "{reports:?}");
     for server in memory {
         let report = server.end();
         assert!(report.writes >= copied / 2 && report.refused.is_empty(), "{report:?}");
