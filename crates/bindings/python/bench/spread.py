@@ -20,6 +20,8 @@ import ray
 import sluice
 import sluice._ray
 
+# Runs that name no engine are those that Ray is compared with.
+os.environ.pop("SLUICE_ENGINE", None)
 #: How long a point shall take, in seconds; how many points a measurement has; how often each way is measured.
 POINT_S = float(os.environ.get("SLUICE_BENCH_POINT_S", "10"))
 POINTS = int(os.environ.get("SLUICE_BENCH_POINTS", "6"))
@@ -39,8 +41,7 @@ import sys
 import sluice
 first, last, tasks = map(int, sys.argv[1:])
 for seed in range(first, last):
-    run = {"tasks": tasks, "replications": 1, "seed": seed, "threads": 1, "engine": "threads"}
-    sluice.sweep("rain:2", loads=0.5, progress=False, **run)
+    sluice.sweep("rain:2", loads=0.5, tasks=tasks, replications=1, seed=seed, threads=1, progress=False)
 """
 
 
@@ -51,17 +52,11 @@ def timed(work: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-def on_this_thread(tasks: int) -> None:
-    """One point."""
-    here: Dict[str, Any] = {"replications": 1, "threads": 1, "engine": "threads"}
-    sluice.sweep(POLICY, loads=LOAD, tasks=tasks, progress=False, **here)
-
-
 def tasks_of_a_point() -> int:
     """How many tasks take as long as a point shall."""
     tasks = 20_000
     while True:
-        took = timed(lambda: on_this_thread(tasks))
+        took = timed(lambda: sluice.sweep(POLICY, loads=LOAD, tasks=tasks, replications=1, threads=1, progress=False))
         if took >= min(0.5, POINT_S):
             return max(1, int(tasks * POINT_S / took))
         tasks *= 4
