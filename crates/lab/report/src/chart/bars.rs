@@ -212,7 +212,7 @@ impl Bars<'_> {
             html.lone(
                 tag("path").with("class", format_args!("fill{hollow} {}", look.class())).with("d", outline),
             );
-            if dot.holds && dot.of.has_interval() {
+            if dot.has_bar() {
                 html.lone(tag("path").with("class", "whisker").with("d", self.whisker(&dot.of, y, high)));
             }
         }

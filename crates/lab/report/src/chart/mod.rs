@@ -83,6 +83,13 @@ pub(crate) struct Dot {
     pub(crate) holds: bool,
 }
 
+impl Dot {
+    /// Whether its interval means something: where a backlog grows, it says only how long the run was.
+    pub(crate) fn has_bar(&self) -> bool {
+        self.holds && self.of.has_interval()
+    }
+}
+
 /// Stated numbers in a picture.
 #[derive(Clone, Debug)]
 pub(crate) struct PaperMarks {

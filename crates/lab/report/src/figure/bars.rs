@@ -131,7 +131,7 @@ impl<'r> FigureBars<'r> {
 
     /// The interval of a load that is kept up; without a cap at an end that is open.
     fn whisker(&self, sheet: &mut Sheet, dot: &Dot, middle: f64) {
-        if !dot.holds || !dot.of.has_interval() {
+        if !dot.has_bar() {
             return;
         }
         let low = self.x(dot.of.low);

@@ -3,9 +3,9 @@
 
 use sluice_outcome::study::{Panel, SliceDepths, Unit};
 
+use super::entries::{LegendEntries, SWATCH};
 use super::error::FigureError;
 use super::layout::{FigurePage, RIM, unused};
-use super::legend::{BETWEEN, SPACE, SWATCH};
 use super::sheet::{Anchor, Ink, LINE_HEIGHT, Outline, Pen, Sheet, wrapped};
 use super::size::FigureSize;
 use super::symbols::LINE;
@@ -97,9 +97,9 @@ pub(super) fn drawn(
     let strips = shown.strips();
     let caption = wrapped(&run.caption(), page.typeface, text, inside);
     let notes = page.note_lines(small, inside);
-    let legend = SlicesLegend::of(run, page, text, inside);
+    let legend = slice_entries(run, page, text, inside);
     // Above the strips: the caption and the legend; below: the axis' numbers, its name and the notes.
-    let above = RIM + (caption.len() + legend.lines()) as f64 * LINE_HEIGHT * text;
+    let above = RIM + caption.len() as f64 * LINE_HEIGHT * text + legend.height();
     let below = 2.9 * text + notes.len() as f64 * LINE_HEIGHT * small + RIM;
     let count = strips.len() as f64;
     let least = above + count * (TITLE + LEAST_HEIGHT) * text + below;
@@ -116,7 +116,9 @@ pub(super) fn drawn(
     let time = Axis::new(Steps::Linear, 0.0, shown.ends_ns, left, right);
     let high = (height - above - below) / count;
     let drawing = DepthsDrawing { shown, time, left, right, text };
-    legend.draw(&mut sheet, above);
+    legend.draw(&mut sheet, RIM, above - legend.height(), |sheet, slice, x, y| {
+        sheet.stroke(Outline::line([(x, y), (x + SWATCH * text, y)]), pen(*slice));
+    });
     for (place, strip) in strips.iter().enumerate() {
         let top = above + place as f64 * high;
         drawing.strip(&mut sheet, strip, top + TITLE * text, top + high);
@@ -131,54 +133,11 @@ fn axis(strip: &DepthStrip, bottom: f64, top: f64) -> Axis {
     Axis::new(Steps::Linear, 0.0, strip.most, bottom, top)
 }
 
-/// A line for each slice, if there are several.
-struct SlicesLegend {
-    /// The slices with their names, in lines.
-    slices: Vec<(u32, Vec<String>)>,
-    columns: usize,
-    column: f64,
-    text: f64,
-}
-
-impl SlicesLegend {
-    fn of(run: &DepthsRun<'_>, page: &FigurePage<'_>, text: f64, width: f64) -> Self {
-        let slices = if run.shown.slices.len() > 1 { &run.shown.slices[..] } else { &[] };
-        let before = (SWATCH + SPACE) * text;
-        let lines = |slice: u32| wrapped(&run.slice_name(slice), page.typeface, text, width - before);
-        let slices: Vec<_> = slices.iter().map(|slice| (*slice, lines(*slice))).collect();
-        let widest = slices.iter().flat_map(|(_, lines)| lines).map(|line| page.typeface.width(line, text));
-        let column = before + BETWEEN * text + widest.fold(0.0, f64::max);
-        let columns = (((width + BETWEEN * text) / column) as usize).max(1);
-        Self { slices, columns, column, text }
-    }
-
-    /// How many lines all names need.
-    fn lines(&self) -> usize {
-        self.slices.chunks(self.columns).map(lines_of).sum()
-    }
-
-    fn draw(&self, sheet: &mut Sheet, bottom: f64) {
-        let high = LINE_HEIGHT * self.text;
-        let mut top = bottom - self.lines() as f64 * high;
-        for row in self.slices.chunks(self.columns) {
-            for (column, (slice, name)) in row.iter().enumerate() {
-                let x = RIM + column as f64 * self.column;
-                let end = x + SWATCH * self.text;
-                let middle = top + high / 2.0;
-                sheet.stroke(Outline::line([(x, middle), (end, middle)]), pen(*slice));
-                for (place, line) in name.iter().enumerate() {
-                    let at = (end + SPACE * self.text, middle + place as f64 * high + 0.35 * self.text);
-                    sheet.write(line.clone(), at, self.text, Anchor::Start);
-                }
-            }
-            top += lines_of(row) as f64 * high;
-        }
-    }
-}
-
-/// How many lines the names of a row need.
-fn lines_of(row: &[(u32, Vec<String>)]) -> usize {
-    row.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0)
+/// An entry for each slice, if there are several.
+fn slice_entries(run: &DepthsRun<'_>, page: &FigurePage<'_>, text: f64, width: f64) -> LegendEntries<u32> {
+    let slices = if run.shown.slices.len() > 1 { &run.shown.slices[..] } else { &[] };
+    let named = slices.iter().map(|slice| (*slice, run.slice_name(*slice)));
+    LegendEntries::of(named, page.typeface, text, width)
 }
 
 struct DepthsDrawing<'d> {

@@ -3,6 +3,7 @@
 
 mod bars;
 mod depths;
+mod entries;
 mod error;
 mod heat;
 mod layout;

@@ -17,7 +17,7 @@ impl FigureNotes<'_> {
         let lost = self.chart.dots().any(|dot| !dot.holds);
         let lost = lost.then(|| "Hollow: load not sustained.".to_owned());
         let above = self.leaves_it.then(|| "Arrow: outside the picture.".to_owned());
-        let is_open = |dot: &Dot| dot.holds && dot.of.has_interval() && dot.of.open_above;
+        let is_open = |dot: &Dot| dot.has_bar() && dot.of.open_above;
         let open = (self.chart.one_rate().is_none() && self.chart.dots().any(is_open))
             .then(|| "Bar with an arrowhead: no end was found there, or it lies outside.".to_owned());
         [self.interval(), open, lost, above].into_iter().flatten().collect()
@@ -25,7 +25,7 @@ impl FigureNotes<'_> {
 
     /// What the bars around points are.
     fn interval(&self) -> Option<String> {
-        let dots = self.chart.dots().filter(|dot| dot.holds && dot.of.has_interval());
+        let dots = self.chart.dots().filter(|dot| dot.has_bar());
         let how = intervals_from(dots.map(|dot| dot.of.method), self.replications)?;
         Some(format!("Bars: 95 % intervals{how}."))
     }

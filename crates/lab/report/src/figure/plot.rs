@@ -89,7 +89,7 @@ impl Plot<'_> {
         self.slo(sheet);
         let chart = self.layout.chart;
         chart.curves.iter().for_each(|curve| self.line(sheet, curve));
-        let barred = chart.curves.iter().filter(|curve| curve.dots.iter().any(has_bar));
+        let barred = chart.curves.iter().filter(|curve| curve.dots.iter().any(Dot::has_bar));
         let (marked, unmarked): (Vec<&Curve>, Vec<&Curve>) =
             barred.partition(|curve| curve.style != Style::LineOnly);
         for curve in unmarked {
@@ -253,12 +253,11 @@ impl Plot<'_> {
         (enters < leaves).then(|| [at(enters), at(leaves)])
     }
 
-    /// The intervals of the points whose load is kept up, this far right of their points. Where a backlog
-    /// grows, an interval says only how long the run was.
+    /// The intervals of the points whose load is kept up, this far right of their points.
     fn bars(&self, sheet: &mut Sheet, curve: &Curve, aside: f64) {
         let ChartFrame { top, bottom, .. } = self.frame;
         let mut outline = Outline::default();
-        for dot in curve.dots.iter().filter(|dot| has_bar(dot)) {
+        for dot in curve.dots.iter().filter(|dot| dot.has_bar()) {
             let (x, y) = self.place(dot);
             let x = x + aside;
             let low = self.y.px(dot.of.low).min(bottom);
@@ -316,10 +315,6 @@ impl Plot<'_> {
             }
         }
     }
-}
-
-fn has_bar(dot: &Dot) -> bool {
-    dot.holds && dot.of.has_interval()
 }
 
 /// How far right of its points a curve's bars stand, so that those of other curves can be told from them.
