@@ -52,7 +52,7 @@ pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, TomlComplaint> {
     T::deserialize(Deserializer::from(parsed)).map_err(|why| {
         let said = in_words(why.message().lines().next().unwrap_or_default());
         match why.span() {
-            Some(span) => told(text, span.start, &said),
+            Some(span) => told(text, span.start, &of_brackets(&text[span.start..], said)),
             None => TomlComplaint { at: None, line: None, why: said },
         }
     })
@@ -149,6 +149,19 @@ fn in_words(message: &str) -> String {
     }
 }
 
+/// What is wrong with a section that has one pair of brackets too many or too few; else what serde said.
+fn of_brackets(section: &str, said: String) -> String {
+    // Serde takes the items of a list for the fields of a table, in their order.
+    let is_no_item = said.starts_with("a table stands where") || said.starts_with("unknown word");
+    if section.starts_with("[[") && is_no_item {
+        "there is only one such section: write it with one pair of brackets".to_owned()
+    } else if section.starts_with('[') && said == "a table stands where a list belongs" {
+        "there may be several such sections: write it with two pairs of brackets".to_owned()
+    } else {
+        said
+    }
+}
+
 /// The words for a type of serde's, with its value if there is one.
 fn noun(of: &str) -> String {
     let (kind, value) = match of.find(['`', '"']) {
@@ -176,6 +189,38 @@ fn noun(of: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_section_with_the_wrong_number_of_brackets_is_told_as_one() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Plan {
+            #[expect(dead_code, reason = "it is only read")]
+            load: Load,
+            #[expect(dead_code, reason = "it is only read")]
+            slice: Vec<Load>,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Load {
+            #[expect(dead_code, reason = "it is only read")]
+            rate: f64,
+        }
+        for (text, why) in [
+            (
+                "[[load]]\nrate = 1.0\n[[slice]]\nrate = 1.0",
+                "[[load]]: there is only one such section: write it with one pair of brackets",
+            ),
+            (
+                "[load]\nrate = 1.0\n[slice]\nrate = 1.0",
+                "[slice]: there may be several such sections: write it with two pairs of brackets",
+            ),
+            ("[load]\nrate = {}\n[[slice]]", "[load.rate]: a table stands where a number belongs"),
+            ("[load]\nrate = [[]]\n[[slice]]", "rate in [load]: a list stands where a number belongs"),
+        ] {
+            assert_eq!(read_toml::<Plan>(text).expect_err("it is wrong").why, why);
+        }
+    }
 
     #[test]
     fn serdes_words_become_the_readers() {
