@@ -94,6 +94,11 @@ impl StudyCore {
         stoppable::run(py, work, tell)?.map(drop).map_err(|why| study(py, &why))
     }
 
+    /// How many replications an earlier run had left in the folder.
+    fn kept(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |study| study.kept())
+    }
+
     /// The replications that are missing now, each as a text; none if everything is known.
     fn round(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let jobs = self.with(py, |study| study.round())?;

@@ -68,13 +68,17 @@ def short(
     )
 
 
+#: What a study leaves behind, without its journal.
+FILES = ("study.json", "study.csv", "points.csv", "report.html")
+
+
 def command(folder: Path, *words: str) -> Dict[str, str]:
     """What the command prints as JSON, and its files."""
     ran = subprocess.run(
         [SLUICE, *words, "--json", "--quiet", "--out", str(folder)], capture_output=True, text=True, check=False
     )
     assert ran.returncode in (0, 3, 5), ran.stderr
-    files = {name: (folder / name).read_text() for name in ("study.json", "study.csv", "report.html")}
+    files = {name: (folder / name).read_text() for name in FILES}
     return {"stdout": ran.stdout, **files}
 
 

@@ -26,6 +26,7 @@ def assert_same(study: sluice.Study, told: Dict[str, str], folder: Path) -> None
     for name, text in (("study.json", study.json() + "\n"), ("study.csv", study.csv()), ("report.html", study.page())):
         assert text == of_one_commit(told[name], study), name
         assert (folder / name).read_text() == text, name
+    assert (folder / "points.csv").read_text() == of_one_commit(told["points.csv"], study)
 
 
 def test_each_study_has_the_bytes_of_the_command(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ sluice.sweep(
     "rain:2", loads="0.3,0.6", tasks=int(sys.argv[2]), replications=4, out=sys.argv[1], progress=told.append
 )
 print(told[-1].runs)
+print(told[-1])
 """
     # If the kernel's own thread does not run for a while, short replications are all done before it dies.
     for tasks in (100_000, 300_000, 1_000_000):
@@ -69,6 +70,9 @@ print(told[-1].runs)
         died.communicate(timeout=PATIENCE_S)
         assert died.returncode == 9
         out, said = program(again, folder, tasks).communicate(timeout=PATIENCE_S)
-        if out != "0\n":
+        runs, _, line = out.partition("\n")
+        if runs != "0":
             break
-    assert out and 0 < int(out) <= 6, said
+    assert runs and 0 < int(runs) <= 6, said
+    # The line says that what was done is still there.
+    assert line.startswith(f"{runs} of {runs} runs beside {8 - int(runs)} that were kept"), line

@@ -88,7 +88,7 @@ fn array_tasks_and_a_merge_give_the_bytes_of_one_machine_also_after_one_was_kill
     assert!(merged.status.success(), "{}", stderr(&merged));
     let alone = sluice(at, &with(&with(&SWEEP, &tasks), &["--json", "--out", "alone"]));
     assert_eq!(stdout(&merged), stdout(&alone));
-    for name in ["study.json", "study.csv", "report.html"] {
+    for name in ["study.json", "study.csv", "points.csv", "report.html"] {
         let read = |of: &str| fs::read_to_string(at.join(of).join(name)).expect("it is written");
         assert_eq!(read(ARRAY), read("alone"), "{name}");
     }

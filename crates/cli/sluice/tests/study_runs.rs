@@ -125,7 +125,7 @@ fn a_run_that_was_cut_off_goes_on_to_the_same_bytes() {
     let kept: Vec<&str> = text.lines().take(lines / 2).chain(["{\"point\":{\"ca"]).collect();
     fs::write(&journal, kept.join("\n")).expect("written");
     run(folder.path(), &with(&SWEEP, &["--out", "part"]));
-    for file in ["study.json", "study.csv", "report.html"] {
+    for file in ["study.json", "study.csv", "points.csv", "report.html"] {
         let read = |run: &str| fs::read_to_string(folder.path().join(run).join(file)).expect("written");
         assert!(read("whole") == read("part"), "{file} differs");
     }

@@ -14,7 +14,8 @@ const LEGEND: &str = "\
 A p99 is that of the latency, with its 95 % interval; *or more* means that the interval has no upper
 end. *Not kept up* means that more tasks came than were answered. Passes through the switch and
 packets are for each task, at a load of 50 %. *Stages* are those of a switch that the policy's
-program takes; a policy without a program has none.";
+program takes; a policy without a program has none. Policies that refuse tasks on purpose, those of
+one server, of several racks and of the fabric are not here.";
 /// How far the rates of a plan, in round numbers, may be from a load.
 const NEAR: f64 = 0.005;
 /// The loads whose tails are shown.

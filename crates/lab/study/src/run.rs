@@ -25,6 +25,8 @@ pub struct Study {
     /// None if the study's replications are not kept.
     journal: Option<Journal>,
     threads: usize,
+    /// Replications that were in the folder's journal.
+    kept: usize,
 }
 
 /// One replication of one point.
@@ -63,17 +65,23 @@ impl Study {
         folder: &Path,
         identity: &Identity,
     ) -> Result<Self, StudyError> {
-        let mut known = KnownPoints::default();
+        let (mut known, mut kept) = (KnownPoints::default(), 0);
         let take = |id: PointId, replication, measured| {
             add_replication(&bench, &mut known, &id, replication, measured);
+            kept += 1;
         };
         let journal = Some(Journal::open(folder, identity, take)?);
-        Ok(Self { bench, known, journal, threads })
+        Ok(Self { bench, known, journal, threads, kept })
     }
 
     /// A study that keeps its replications in memory only.
     pub fn in_memory(bench: Arc<CheckedPlan>, threads: usize) -> Self {
-        Self { bench, known: KnownPoints::default(), journal: None, threads }
+        Self { bench, known: KnownPoints::default(), journal: None, threads, kept: 0 }
+    }
+
+    /// How many replications an earlier run had left in the folder when this one began.
+    pub const fn kept(&self) -> usize {
+        self.kept
     }
 
     /// Keeps no more replications, so that another process may go on from the folder.

@@ -40,10 +40,13 @@ class Progress(NamedTuple):
     runs: int
     #: The seconds since the beginning.
     seconds: float
+    #: The replications that an earlier run had left in the folder, and that do not run again.
+    kept: int = 0
 
     def __str__(self) -> str:
         left = self.seconds * (self.runs - self.done) / self.done if self.done else 0.0
-        return f"{self.done} of {self.runs} runs" + (f", about {left:.0f} s left" if left >= 1.0 else "")
+        kept = f" beside {self.kept} that were kept" if self.kept else ""
+        return f"{self.done} of {self.runs} runs{kept}" + (f", about {left:.0f} s left" if left >= 1.0 else "")
 
 
 Told = Callable[[Progress], object]
@@ -396,10 +399,10 @@ def _run(words: List[str], given: Dict[str, Any]) -> Study:
     core = StudyCore(words, build=build(), out=out, fresh=given["fresh"], threads=given["threads"])
     study = Study(core)
     with shown_here(given["progress"]) as told:
-        began = time.monotonic()
+        began, kept = time.monotonic(), core.kept()
 
         def tell(done: int, runs: int) -> None:
-            told(Progress(done, runs, time.monotonic() - began))
+            told(Progress(done, runs, time.monotonic() - began, kept))
 
         try:
             if engine == "ray":

@@ -230,6 +230,9 @@ class StudyCore:
     def run(self, told: Callable[[int, int], object]) -> None:
         """Runs all that is missing. Calls `told` with the replications done and known so far to be needed."""
 
+    def kept(self) -> int:
+        """How many replications an earlier run had left in the folder."""
+
     def round(self) -> list[str]:
         """The replications that are missing now, each as a text; none if everything is known."""
 

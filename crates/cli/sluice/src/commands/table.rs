@@ -120,3 +120,57 @@ fn stages(policy: &str) -> Option<u32> {
     let choice = Choice::parse(policy).ok().filter(|choice| choice.traits().software.is_none())?;
     Some(choice.on_a_whole_chip().layout().totals().stages)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use sluice_sim::policy::Policy;
+
+    use super::*;
+
+    /// Policies that refuse tasks on purpose, of one server, of several racks, and of the fabric.
+    const LEFT_OUT: [&str; 18] = [
+        "in-time",
+        "codel",
+        "breakwater",
+        "ringleader",
+        "shinjuku",
+        "rss",
+        "stealing",
+        "caladan",
+        "d-ideal",
+        "dc-horus",
+        "dc-rs-h",
+        "dc-rs-lb",
+        "dc-rain",
+        "ecmp",
+        "letflow",
+        "conga",
+        "spray",
+        "drill",
+    ];
+
+    /// The plan's policies.
+    fn listed() -> BTreeSet<String> {
+        let plan = Plan::parse(FILE, PLAN).expect("it is right");
+        plan.cases.iter().flat_map(|case| &case.runs).map(|run| run.policy.clone()).collect()
+    }
+
+    fn name(policy: &str) -> &str {
+        policy.split(':').next().unwrap_or_default()
+    }
+
+    #[test]
+    fn each_policy_for_a_rack_is_in_the_table() {
+        let listed = listed();
+        let listed: BTreeSet<&str> = listed.iter().map(|policy| name(policy)).collect();
+        for policy in Policy::all() {
+            let name = name(policy.name);
+            assert!(
+                listed.contains(name) != LEFT_OUT.contains(&name),
+                "{name}: a line in {FILE}, or a reason"
+            );
+        }
+    }
+}
