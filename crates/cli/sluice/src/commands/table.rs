@@ -173,4 +173,17 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn the_page_has_a_line_of_each_policy_for_each_workload() {
+        let page = include_str!("../../../../../docs/results/table.md");
+        let plan = Plan::parse(FILE, PLAN).expect("it is right");
+        for policy in listed() {
+            let lines = page.lines().filter(|line| line.starts_with(&format!("| `{policy}` |"))).count();
+            assert_eq!(lines, 1 + plan.cases.len(), "{policy}: run `{COMMAND}` again");
+        }
+        for case in &plan.cases {
+            assert!(page.contains(&format!("\n## {}: {}\n", case.id, case.title)), "{}", case.id);
+        }
+    }
 }
