@@ -7,7 +7,7 @@ mod common;
 use std::process::{Command, Output, Stdio};
 
 use common::controlled::ControlledRack;
-use common::{Running, command, sluice, sluice_until, stderr, stdout, terminate};
+use common::{Running, command, sluice, sluice_succeeds, sluice_until, stderr, stdout, terminate};
 use rustix::process::Signal;
 
 #[test]
@@ -17,10 +17,10 @@ fn leaders_that_are_killed_stopped_and_ended_under_load_lose_nothing() {
     let (first_at, other_at) = (rack.controllers[first].0.clone(), rack.controllers[1 - first].0.clone());
     rack.follows(&other_at, &first_at);
 
-    // The page's commands, while both run.
+    // The page's commands, while both run. Its short load holds only if this machine does not stand still.
     for line in rack.page.lines("sh") {
         let args = rack.page.args(line);
-        let said = sluice(rack.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
+        let said = sluice_succeeds(rack.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(said.status.code(), Some(0), "{line}: {}", stderr(&said));
     }
     let parts = [

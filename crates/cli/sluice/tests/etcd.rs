@@ -14,7 +14,7 @@ use common::controlled::role;
 use common::loaded::tasks;
 use common::page_rack::PageRack;
 use common::relay::{Cut, Relay};
-use common::{Running, command, json, sluice, stderr};
+use common::{Running, command, json, sluice, sluice_succeeds, stderr};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sluice_ports::free_address;
@@ -189,7 +189,8 @@ fn controllers_above_spines_and_etcd_die_under_load_and_nothing_is_lost() {
     all.waits(other);
     for line in all.page.lines("sh") {
         let args = all.page.args(line);
-        let said = sluice(all.page.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
+        // A short load holds only if this machine does not stand still.
+        let said = sluice_succeeds(all.page.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(said.status.code(), Some(0), "{line}: {}", stderr(&said));
     }
 
